@@ -1,0 +1,97 @@
+"""Scalar and aggregate expressions, carried through the algebra unopened.
+
+A node of the algebra knows which columns an expression reads and can put other expressions in their place; what the
+expression means is Spark's business. Equality and hashing are by text, so equal plans are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from sqlglot import exp
+
+from ..dialect import print_sql
+
+
+@dataclass(frozen=True)
+class Expr:
+    """A sqlglot tree over bare column names. The tree is never changed in place."""
+
+    text: str
+    tree: exp.Expression = field(compare=False, repr=False)
+
+    @classmethod
+    def of(cls, tree: exp.Expression) -> Expr:
+        return cls(print_sql(tree), tree)
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """Names of the columns it reads."""
+        return frozenset(c.name for c in self.tree.find_all(exp.Column))
+
+    @property
+    def column(self) -> str | None:
+        """The column's name if the expression is nothing but a column, else None."""
+        return self.tree.name if isinstance(self.tree, exp.Column) else None
+
+    def substitute(self, by: Mapping[str, Expr]) -> Expr:
+        """The expression with each column named in `by` replaced."""
+        if not self.columns & by.keys():
+            return self
+        if (name := self.column) is not None:
+            return by[name]
+        return Expr.of(replace_columns(self.tree, {name: e.tree for name, e in by.items()}))
+
+    def rename(self, to: Mapping[str, str]) -> Expr:
+        return self.substitute({old: column(new) for old, new in to.items()})
+
+
+def replace_columns(tree: exp.Expression, by: Mapping[str, exp.Expression]) -> exp.Expression:
+    """A copy of the tree with columns replaced; a replacement that is an operator is put in parentheses."""
+
+    def put(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and node.name in by:
+            new = by[node.name].copy()
+            return exp.paren(new, copy=False) if isinstance(new, exp.Binary | exp.Unary | exp.Between | exp.In) else new
+        return node
+
+    return tree.copy().transform(put, copy=False)
+
+
+def column(name: str) -> Expr:
+    """The expression that is a column and nothing else."""
+    tree = exp.Column(this=exp.to_identifier(name, quoted=True))
+    return Expr(print_sql(tree), tree)
+
+
+def columns(names: tuple[str, ...]) -> tuple[Expr, ...]:
+    return tuple(column(n) for n in names)
+
+
+def integer(value: int) -> Expr:
+    tree = exp.Literal.number(value) if value >= 0 else exp.Neg(this=exp.Literal.number(-value))
+    return Expr.of(tree)
+
+
+def cast(of: Expr, data_type: str) -> Expr:
+    """`CAST(of AS data_type)`, the type in Spark's own spelling."""
+    return Expr.of(exp.Cast(this=of.tree.copy(), to=exp.DataType.build(data_type, dialect="spark")))
+
+
+def conjuncts(predicate: Expr) -> list[Expr]:
+    """The parts of an AND, in order."""
+    tree = predicate.tree
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    if isinstance(tree, exp.And):
+        return [e for side in (tree.this, tree.expression) for e in conjuncts(Expr.of(side))]
+    return [predicate]
+
+
+def conjunction(parts: list[Expr]) -> Expr | None:
+    """All of them, or None for none."""
+    if not parts:
+        return None
+    return Expr.of(exp.and_(*(p.tree.copy() for p in parts), copy=False)) if len(parts) > 1 else parts[0]

@@ -1,0 +1,231 @@
+"""What a model means: relational algebra over bags, as frozen nodes that cannot be built wrongly.
+
+A change plan is made of the same nodes; only its scans carry a time. Column names are unique within a node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ..errors import Bug
+from ..names import WEIGHT
+from .expressions import Expr
+
+
+class Time(Enum):
+    """Which state of a source a scan reads. A model's own plan has no time; a change plan has nothing else."""
+
+    UNDATED = "undated"
+    BEFORE = "before"
+    AFTER = "after"
+
+
+class Node:
+    """A relation. `columns` are the names of its columns in order; `children` the relations it is made of."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return ()
+
+    def _require(self, needed: frozenset[str], available: tuple[str, ...], what: str) -> None:
+        missing = needed - set(available)
+        if missing:
+            raise Bug(
+                f"{type(self).__name__}: {what} reads {sorted(missing)}, which its input does not have.",
+                why=f"existing columns: {', '.join(available) or 'none'}",
+            )
+
+    def _require_unique(self) -> None:
+        if len(set(self.columns)) != len(self.columns):
+            raise Bug(f"{type(self).__name__}: column names are not unique: {', '.join(self.columns)}")
+
+
+@dataclass(frozen=True)
+class Scan(Node):
+    """A base table. outputs: (name in the plan, column of the table); alias: the name the model's author gave it."""
+
+    source: str
+    alias: str
+    outputs: tuple[tuple[str, str], ...]
+    time: Time = Time.UNDATED
+
+    def __post_init__(self) -> None:
+        self._require_unique()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.outputs)
+
+
+@dataclass(frozen=True)
+class Named(Node):
+    """A relation that an earlier step of the change plan has computed and named."""
+
+    name: str
+    names: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.names
+
+
+@dataclass(frozen=True)
+class Unit(Node):
+    """One row without columns: the input of a SELECT that has no FROM."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class Filter(Node):
+    """Rows for which the predicate is true. Linear."""
+
+    child: Node
+    predicate: Expr
+
+    def __post_init__(self) -> None:
+        self._require(self.predicate.columns, self.child.columns, "the predicate")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class Project(Node):
+    """Computed columns, one row for each row. Linear."""
+
+    child: Node
+    outputs: tuple[tuple[str, Expr], ...]
+
+    def __post_init__(self) -> None:
+        for name, e in self.outputs:
+            self._require(e.columns, self.child.columns, f"column {name}")
+        self._require_unique()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.outputs)
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class UnionAll(Node):
+    """All rows of all inputs, by position; the first input names the columns. Linear."""
+
+    inputs: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        if any(len(i.columns) != len(self.columns) for i in self.inputs):
+            raise Bug("UnionAll: its inputs do not have the same number of columns.")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.inputs[0].columns
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return self.inputs
+
+
+@dataclass(frozen=True)
+class Join(Node):
+    """Pairs of rows that satisfy every condition; no condition is a cross join. Bilinear.
+
+    equalities: (left expression, right expression, null-safe?); residual: any further condition.
+    """
+
+    left: Node
+    right: Node
+    equalities: tuple[tuple[Expr, Expr, bool], ...] = ()
+    residual: Expr | None = None
+
+    def __post_init__(self) -> None:
+        for l, r, _ in self.equalities:
+            self._require(l.columns, self.left.columns, "the left side of an equality")
+            self._require(r.columns, self.right.columns, "the right side of an equality")
+        if self.residual is not None:
+            self._require(self.residual.columns, self.columns, "the join condition")
+        self._require_unique()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns + self.right.columns
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Semi(Node):
+    """Rows of `child` whose key is in `keys`, NULLs equal. Pairs: (expression over child, column of keys)."""
+
+    child: Node
+    keys: Named
+    pairs: tuple[tuple[Expr, str], ...]
+
+    def __post_init__(self) -> None:
+        for e, key in self.pairs:
+            self._require(e.columns, self.child.columns, "the key")
+            self._require(frozenset({key}), self.keys.columns, "the key set")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.child, self.keys)
+
+
+@dataclass(frozen=True)
+class Aggregate(Node):
+    """One row for each group; without groups exactly one row; without aggregates the distinct groups. Keyed."""
+
+    child: Node
+    groups: tuple[tuple[str, Expr], ...]
+    aggregates: tuple[tuple[str, Expr], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, e in self.groups + self.aggregates:
+            self._require(e.columns, self.child.columns, f"column {name}")
+        self._require_unique()
+        if not self.columns:
+            raise Bug("Aggregate: it has neither groups nor aggregates.")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.groups + self.aggregates)
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.child,)
+
+
+def weighted(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of a change of a relation that has these columns."""
+    return (*names, WEIGHT)
+
+
+def walk(node: Node) -> list[Node]:
+    """The node and everything below it, each before its children."""
+    return [node, *(n for child in node.children for n in walk(child))]
+
+
+def scans(node: Node) -> list[Scan]:
+    return [n for n in walk(node) if isinstance(n, Scan)]

@@ -1,0 +1,84 @@
+"""Columns nobody reads are not carried: a change feed and a scan cost what their columns cost."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from .expressions import column
+from .nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Unit
+
+
+def prune(node: Node) -> Node:
+    """The same relation, every node below it cut to the columns that are needed above."""
+    return narrow(node, frozenset(node.columns))
+
+
+@singledispatch
+def narrow(node: Node, needed: frozenset[str]) -> Node:
+    """`node` with at least the needed columns. One column is kept where none is needed: rows still count."""
+    raise NotImplementedError(f"no pruning rule for {type(node).__name__}")
+
+
+def _kept(pairs: tuple[tuple, ...], needed: frozenset[str]) -> tuple[tuple, ...]:
+    return tuple(p for p in pairs if p[0] in needed) or pairs[:1]
+
+
+def _reads(*groups: object) -> frozenset[str]:
+    return frozenset().union(*(e.columns for g in groups for e in g))  # type: ignore[attr-defined]
+
+
+@narrow.register
+def _(node: Scan, needed: frozenset[str]) -> Node:
+    return Scan(node.source, node.alias, _kept(node.outputs, needed), node.time)
+
+
+@narrow.register
+def _(node: Named | Unit | Semi, needed: frozenset[str]) -> Node:
+    return node
+
+
+@narrow.register
+def _(node: Filter, needed: frozenset[str]) -> Node:
+    return Filter(narrow(node.child, needed | node.predicate.columns), node.predicate)
+
+
+@narrow.register
+def _(node: Project, needed: frozenset[str]) -> Node:
+    outputs = _kept(node.outputs, needed)
+    return Project(narrow(node.child, _reads([e for _, e in outputs])), outputs)
+
+
+@narrow.register
+def _(node: UnionAll, needed: frozenset[str]) -> Node:
+    """Inputs may come back with more columns than asked for, so each is cut to the same positions."""
+    places = [i for i, name in enumerate(node.columns) if name in needed] or [0]
+
+    def cut(child: Node) -> Node:
+        names = tuple(child.columns[i] for i in places)
+        narrowed = narrow(child, frozenset(names))
+        if narrowed.columns == names:
+            return narrowed
+        return Project(narrowed, tuple((n, column(n)) for n in names))
+
+    return UnionAll(tuple(cut(c) for c in node.inputs))
+
+
+@narrow.register
+def _(node: Join, needed: frozenset[str]) -> Node:
+    read = needed | _reads([e for l, r, _ in node.equalities for e in (l, r)])
+    read |= node.residual.columns if node.residual is not None else frozenset()
+    return Join(
+        narrow(node.left, read & set(node.left.columns)),
+        narrow(node.right, read & set(node.right.columns)),
+        node.equalities,
+        node.residual,
+    )
+
+
+@narrow.register
+def _(node: Aggregate, needed: frozenset[str]) -> Node:
+    aggregates = tuple(a for a in node.aggregates if a[0] in needed)
+    if not aggregates and not node.groups:
+        aggregates = node.aggregates[:1]
+    read = _reads([e for _, e in node.groups], [e for _, e in aggregates])
+    return Aggregate(narrow(node.child, read), node.groups, aggregates)

@@ -1,0 +1,92 @@
+"""K: the keys under which a relation may have changed. A superset is right, only dearer; a missing key is a wrong answer.
+
+Law: whatever row came to or left R, its `exprs` are in affected(R, exprs). Where the key is that of a group, the
+group's own old and new result need not be computed to know that it may have changed.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from ..algebra.expressions import Expr, column, columns
+from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Time, UnionAll, walk
+from .derivation import KEY, Derivation, distinct, is_nothing
+from .matches import met_by
+from .simplify import simplify
+
+
+def affected(node: Node, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    """Distinct rows with columns key_0 … key_n, one for each expression over `node`."""
+    return distinct(_rows(node, exprs, d))
+
+
+def _rows(node: Node, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    if not any(isinstance(n, Aggregate) for n in walk(node)):
+        return _exact(node, exprs, d)
+    return _grouped(node, exprs, d)
+
+
+def _exact(node: Node, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    from .differentiate import change  # changes need keys and keys need changes
+
+    return _keyed(change(node, d), exprs)
+
+
+def _keyed(node: Node, exprs: tuple[Expr, ...]) -> Node:
+    return Project(node, tuple((KEY.format(i), e) for i, e in enumerate(exprs)))
+
+
+@singledispatch
+def _grouped(node: Node, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    return _exact(node, exprs, d)
+
+
+@_grouped.register
+def _(node: Filter, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    # A HAVING is left out: it would need the groups' old and new values.
+    return _rows(node.child, exprs, d)
+
+
+@_grouped.register
+def _(node: Project, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    below = dict(node.outputs)
+    return _rows(node.child, tuple(e.substitute(below) for e in exprs), d)
+
+
+@_grouped.register
+def _(node: UnionAll, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    def of(child: Node) -> Node:
+        to = dict(zip(node.columns, columns(child.columns), strict=True))
+        return _rows(child, tuple(e.substitute(to) for e in exprs), d)
+
+    return UnionAll(tuple(of(c) for c in node.inputs))
+
+
+@_grouped.register
+def _(node: Aggregate, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    groups = dict(node.groups)
+    if node.groups and all(e.columns <= groups.keys() for e in exprs):
+        return _rows(node.child, tuple(e.substitute(groups) for e in exprs), d)
+    return _exact(node, exprs, d)
+
+
+@_grouped.register
+def _(node: Join, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    """ΔL ⋈ R⁺ and L⁻ ⋈ ΔR, of the changed side only the columns that the key and the conditions need."""
+    terms = []
+    for changed, other, time in ((node.left, node.right, Time.AFTER), (node.right, node.left, Time.BEFORE)):
+        needed = frozenset().union(*(e.columns for e in exprs))
+        needed |= frozenset().union(*(l.columns | r.columns for l, r, _ in node.equalities))
+        needed |= node.residual.columns if node.residual is not None else frozenset()
+        names = tuple(c for c in changed.columns if c in needed)
+        rows = simplify(_rows(changed, columns(names), d))
+        if is_nothing(rows):
+            terms.append(rows)
+            continue
+        side = Project(rows, tuple((name, column(KEY.format(i))) for i, name in enumerate(names)))
+        met = met_by(side, node, other, time, d)
+        left, right = (side, met) if changed is node.left else (met, side)
+        terms.append(_keyed(Join(left, right, node.equalities, node.residual), exprs))
+    if all(is_nothing(t) for t in terms):
+        return _exact(node, exprs, d)
+    return UnionAll(tuple(t for t in terms if not is_nothing(t)))

@@ -1,0 +1,109 @@
+"""The state of one derivation: which sources changed, and the relations that the plan computes once and names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from ..algebra.expressions import Expr, column, columns, integer
+from ..algebra.nodes import Aggregate, Filter, Named, Node, Project, Scan, Time, scans, weighted
+from ..algebra.transform import rebuild
+from ..names import WEIGHT, free_name
+
+FALSE = Expr.of(exp.false())
+ONE, MINUS_ONE = integer(1), integer(-1)
+
+CHANGE, ROWS = "result_change", "result_rows"
+"""What a plan's result is called; a source called `result` gets another name for its own change."""
+
+KEY = "key_{}"
+"""The columns of a key set: key_0, key_1, … in the order of the expressions it was made for."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A relation computed before what reads it. why: one clause, shown by `explain` and beside the generated SQL."""
+
+    name: str
+    node: Node
+    why: str
+
+
+@dataclass(frozen=True)
+class Feed:
+    """The net change of one source: its rows (the columns any scan needs), and `WEIGHT`."""
+
+    name: str
+    source: str
+    columns: tuple[str, ...]
+
+    @property
+    def named(self) -> Named:
+        return Named(self.name, weighted(self.columns))
+
+
+@dataclass
+class Derivation:
+    """changed: the sources that have a change between before and after. A model is derived with one of these."""
+
+    model: Node
+    changed: frozenset[str]
+    feeds: dict[str, Feed] = field(default_factory=dict)
+    bindings: list[Binding] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # Every source has its name, changed or not: a feed is called the same whatever else changed with it.
+        for source in sorted({s.source for s in scans(self.model)}):
+            needed = sorted({c for s in scans(self.model) if s.source == source for _, c in s.outputs})
+            self.feeds[source] = Feed(self.free_name(f"{_short(source)}_change"), source, tuple(needed))
+
+    def free_name(self, name: str) -> str:
+        """The name, or with a number behind it where a relation of this plan has it already."""
+        return free_name(name, {CHANGE, ROWS, *(r.name.lower() for r in (*self.feeds.values(), *self.bindings))})
+
+    def keys(self, affected: Node, why: str) -> Named:
+        """A key set the plan reads more than once: the distinct rows of `affected`, under a name."""
+        for b in self.bindings:
+            if b.node == affected:
+                return Named(b.name, affected.columns)
+        self.bindings.append(Binding(self.free_name("changed_keys"), affected, why))
+        return Named(self.bindings[-1].name, affected.columns)
+
+    def feed(self, scan: Scan) -> Node:
+        """The change of a scan; of a source that did not change, no rows."""
+        if scan.source not in self.changed:
+            return nothing(with_weight(at(scan, Time.AFTER), ONE))
+        outputs = (*((name, column(c)) for name, c in scan.outputs), (WEIGHT, column(WEIGHT)))
+        return Project(self.feeds[scan.source].named, outputs)
+
+
+def _short(source: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in source.split(".")[-1]).lower()
+
+
+def at(node: Node, time: Time) -> Node:
+    """The relation with all its scans at one time: before(T) or after(T)."""
+    return rebuild(node, lambda n: replace(n, time=time) if isinstance(n, Scan) else n)
+
+
+def with_weight(node: Node, weight: Expr) -> Node:
+    """The rows of a relation as a change, each with the same weight."""
+    return Project(node, (*passed(node.columns), (WEIGHT, weight)))
+
+
+def nothing(node: Node) -> Node:
+    """No rows, but the columns and types of `node`."""
+    return Filter(node, FALSE)
+
+
+def is_nothing(node: Node) -> bool:
+    return isinstance(node, Filter) and node.predicate == FALSE
+
+
+def passed(names: tuple[str, ...]) -> tuple[tuple[str, Expr], ...]:
+    return tuple(zip(names, columns(names), strict=True))
+
+
+def distinct(node: Node) -> Node:
+    return Aggregate(node, passed(node.columns))

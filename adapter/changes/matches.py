@@ -1,0 +1,22 @@
+"""The side of a join that did not change, cut down to what the change of the other side can meet."""
+
+from __future__ import annotations
+
+from ..algebra.nodes import Aggregate, Join, Node, Project, Time, walk
+from .derivation import KEY, Derivation, at, distinct, is_nothing
+from .restrict import restrict
+
+
+def met_by(changed: Node, join: Join, side: Node, time: Time, d: Derivation) -> Node:
+    """`side` of the join at its time; groups on it are computed only for the join keys that `changed` has.
+
+    A side without groups is left to the join itself: a semi-join before a join on the same key gains nothing.
+    """
+    dated = at(side, time)
+    grouped = any(isinstance(n, Aggregate) for n in walk(side))
+    if not (grouped and join.equalities) or is_nothing(changed):
+        return dated
+    here, there = (1, 0) if side is join.right else (0, 1)
+    met = Project(changed, tuple((KEY.format(i), e[there]) for i, e in enumerate(join.equalities)))
+    keys = d.keys(distinct(met), "join keys of the changed rows")
+    return restrict(dated, tuple(e[here] for e in join.equalities), keys)

@@ -1,0 +1,142 @@
+"""The whole change plan of a model: what is computed, in order, and how the last relation applies to the table.
+
+Two shapes reach the table:
+  upsert   one row for each key that may have changed: its row now, or that it has none any more (PRESENT)
+  signed   rows with a weight: so many copies came, so many left (WEIGHT)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ..algebra.expressions import Expr, column, columns
+from ..algebra.keys import SourceKeys, unique_key
+from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, Time, UnionAll, walk
+from ..names import WEIGHT
+from .affected import affected
+from .check import check
+from .derivation import CHANGE, ROWS, Binding, Derivation, Feed, at, passed
+from .differentiate import change
+from .restrict import restrict
+from .simplify import simplify
+
+
+class Shape(Enum):
+    UPSERT = "upsert"
+    SIGNED = "signed"
+
+
+@dataclass(frozen=True)
+class ChangePlan:
+    """feeds: net changes of the sources; bindings: relations in order of use; result: the last of them.
+
+    For Shape.UPSERT `result` holds the rows that the keys in `affected` have now; `key` names the columns, in the
+    order of the columns of `affected`. For Shape.SIGNED it holds the net change of the query with WEIGHT.
+    law: the law applied at the root, in words for `explain`.
+    """
+
+    feeds: tuple[Feed, ...]
+    bindings: tuple[Binding, ...]
+    result: Binding
+    shape: Shape
+    key: tuple[str, ...] | None
+    affected: Named | None
+    law: str
+
+
+def plan(
+    model: Node, changed: frozenset[str], keys: SourceKeys, *, by_key: bool = True, simplified: bool = True
+) -> ChangePlan:
+    """The change plan of a model for the sources that changed.
+
+    model: a plan with undated scans; by_key=False: as signed rows even where a key is known. simplified=False keeps what the laws give, for the tests that compare the two.
+    """
+    d = Derivation(model, changed)
+    key = unique_key(model, keys)
+    tidy = simplify if simplified else _untouched
+    if by_key and key and _keyed(model, key):
+        plan_ = _upsert(model, key, d, tidy)
+    else:
+        net = _net(tidy(change(model, d)))
+        result = Binding(CHANGE, net, "net change of the result")
+        plan_ = ChangePlan((), (), result, Shape.SIGNED, key, None, "change of the result, net")
+    return check(_gathered(plan_, d, tidy))
+
+
+def _untouched(node: Node) -> Node:
+    return node
+
+
+def _upsert(model: Node, key: tuple[str, ...], d: Derivation, tidy) -> ChangePlan:  # noqa: ANN001
+    """R⁺ ⋉ K replaces the table's own rows for K: what they were need not be computed."""
+    exprs = columns(key)
+    touched = d.keys(tidy(affected(model, exprs, d)), "keys of the result that may have changed")
+    rows = tidy(restrict(at(model, Time.AFTER), exprs, touched))
+    result = Binding(ROWS, rows, "what those keys have now")
+    return ChangePlan((), (), result, Shape.UPSERT, key, touched, "keyed: the result again for the changed keys")
+
+
+def _net(signed: Node) -> Node:
+    """Equal rows with their weights summed; those that cancel are gone."""
+    names = tuple(c for c in signed.columns if c != WEIGHT)
+    summed = Aggregate(signed, passed(names), ((WEIGHT, _sum_of_weights()),))
+    return Filter(summed, _not_zero())
+
+
+def _sum_of_weights() -> Expr:
+    from sqlglot import exp
+
+    return Expr.of(exp.Sum(this=column(WEIGHT).tree.copy()))
+
+
+def _not_zero() -> Expr:
+    from sqlglot import exp
+
+    return Expr.of(exp.NEQ(this=column(WEIGHT).tree.copy(), expression=exp.Literal.number(0)))
+
+
+def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:  # noqa: ANN001
+    """The plan with the bindings and feeds that its result really reads."""
+    bindings = tuple(Binding(b.name, tidy(b.node), b.why) for b in d.bindings)
+    read = _names_read(plan_.result.node) | ({plan_.affected.name} if plan_.affected else set())
+    kept: list[Binding] = []
+    for b in reversed(bindings):
+        if b.name in read:
+            kept.insert(0, b)
+            read |= _names_read(b.node)
+    feeds = tuple(f for f in d.feeds.values() if f.name in read)
+    return ChangePlan(feeds, tuple(kept), plan_.result, plan_.shape, plan_.key, plan_.affected, plan_.law)
+
+
+def _names_read(node: Node) -> set[str]:
+    return {n.name for n in walk(node) if isinstance(n, Named)}
+
+
+def _keyed(model: Node, key: tuple[str, ...]) -> bool:
+    """Whether asking for some keys of the result reads less than the whole: there are groups, and the key is theirs."""
+    if not any(isinstance(n, Aggregate) for n in walk(model)):
+        return False
+    probe = Named("probe", tuple(f"p{i}" for i in range(len(key))))
+    return not _left_above_groups(restrict(model, columns(key), probe))
+
+
+def _left_above_groups(node: Node) -> bool:
+    """True if a semi-join could not be pushed below some aggregate."""
+    if isinstance(node, Semi):
+        return any(isinstance(n, Aggregate) for n in walk(node.child))
+    if isinstance(node, Aggregate):
+        return not any(isinstance(n, Semi) for n in walk(node))
+    if isinstance(node, Join):
+        return all(_left_above_groups(c) for c in node.children if _has_groups(c))
+    return any(_left_above_groups(c) for c in node.children)
+
+
+def _has_groups(node: Node) -> bool:
+    return any(isinstance(n, Aggregate) for n in walk(node))
+
+
+def dated_scans(plan_: ChangePlan) -> list[Scan]:
+    """Every base table the plan reads, once for each time it is named."""
+    nodes = [plan_.result.node, *(b.node for b in plan_.bindings)]
+    return [n for node in nodes for n in walk(node) if isinstance(n, Scan)]

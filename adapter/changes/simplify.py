@@ -1,0 +1,72 @@
+"""Passes that make a change plan smaller and never change its meaning: what cannot have rows is cut away."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from ..algebra.expressions import columns
+from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Semi, UnionAll
+from ..algebra.transform import rebuild
+from .derivation import is_nothing, nothing
+
+
+def simplify(node: Node) -> Node:
+    """The same relation; where it has no rows whatever the data, a single node that says so."""
+    return rebuild(node, _cut)
+
+
+@singledispatch
+def _cut(node: Node) -> Node:
+    return node
+
+
+@_cut.register
+def _(node: Filter) -> Node:
+    return node.child if is_nothing(node.child) else node
+
+
+@_cut.register
+def _(node: Project) -> Node:
+    if is_nothing(node.child):
+        return nothing(Project(node.child.children[0], node.outputs))
+    return node
+
+
+@_cut.register
+def _(node: Semi) -> Node:
+    return node.child if is_nothing(node.child) else node
+
+
+@_cut.register
+def _(node: Join) -> Node:
+    if not (is_nothing(node.left) or is_nothing(node.right)):
+        return node
+    # Keeping the join below the false condition keeps the types without keeping any work.
+    sides = tuple(s.children[0] if is_nothing(s) else s for s in node.children)
+    return nothing(Join(*sides, node.equalities, node.residual))
+
+
+@_cut.register
+def _(node: UnionAll) -> Node:
+    """R ∪ ∅ = R, under the names of the first input."""
+    kept = [i for i in node.inputs if not is_nothing(i)]
+    if len(kept) == len(node.inputs) and len(kept) > 1:
+        return node
+    if not kept:
+        return nothing(_named(node.inputs[0].children[0], node.columns))
+    first = _named(kept[0], node.columns)
+    return UnionAll((first, *kept[1:])) if len(kept) > 1 else first
+
+
+def _named(node: Node, names: tuple[str, ...]) -> Node:
+    if node.columns == names:
+        return node
+    return Project(node, tuple(zip(names, columns(node.columns), strict=True)))
+
+
+@_cut.register
+def _(node: Aggregate) -> Node:
+    """No groups over no rows. (Without GROUP BY there is one row even then.)"""
+    if node.groups and is_nothing(node.child):
+        return nothing(Aggregate(node.child.children[0], node.groups, node.aggregates))
+    return node

@@ -1,0 +1,130 @@
+"""The writing half of a refresh: a computed change becomes one INSERT or one MERGE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ..changes.plan import ChangePlan, Shape
+from ..dialect import print_sql
+from ..errors import TargetError
+from ..names import COPIES, PREFIX, PRESENT, WEIGHT
+from ..reading.relations import Columns
+from ..sparksql import statements as sql
+from ..sparksql.render import Renderer
+from . import problems
+from .engine import Engine, Written
+from .incremental import Incremental
+from .ledger import Entry
+from .spec import ChangelogMode, Spec
+
+CHANGE, UPSERTS, HELD = f"{PREFIX}result_change", f"{PREFIX}upserts", f"{PREFIX}held"
+
+
+@dataclass(frozen=True)
+class Applied:
+    technique: str
+    inserted: int
+    updated: int
+    deleted: int
+
+
+@dataclass
+class Applier:
+    """key: what rows are merged by, None for whole rows; checked: a key that is declared and must be verified;
+    commit: runs the one write under the ledger entry; check_unique: raises if the query has rows."""
+
+    engine: Engine
+    spec: Spec
+    columns: Columns
+    key: tuple[str, ...] | None
+    checked: tuple[str, ...]
+    entry: Entry
+    commit: Callable[[str, Entry], Written]
+    check_unique: Callable[[str], None]
+
+    @property
+    def names(self) -> list[str]:
+        return [n for n, _ in self.columns]
+
+    def plan(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Applied:
+        """Computes the plan's relations in order and applies the last one."""
+        for binding in plan.bindings:
+            work.pin(binding.name, print_sql(renderer.query(binding.node), pretty=True))
+        result = print_sql(renderer.query(plan.result.node), pretty=True)
+        if plan.shape is Shape.UPSERT:
+            assert plan.affected is not None and plan.key is not None
+            keys = work.name(plan.affected.name)
+            upserts = sql.upserts_from_rows(result, keys, plan.key, plan.affected.columns, self.names)
+            rows = work.pin("upserts", upserts)
+            if self.checked and rows:
+                self.check_unique(sql.duplicates_after_upserts(self.spec.target, UPSERTS, plan.key, self.checked))
+            return self._upsert(plan.key, "keyed", rows)
+        return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q))
+
+    def difference(self, query: str) -> Applied:
+        """What separates the table from the query's result now, applied."""
+        pins: list[str] = []
+
+        def pin(name: str, text: str) -> int:
+            pins.append(f"{PREFIX}{name}")
+            return self.engine.pin(pins[-1], text, few=False)
+
+        try:
+            rows = pin("result_change", sql.difference(query, self.spec.target, self.names))
+            return self._signed(rows, pin)
+        finally:
+            for name in pins:
+                self.engine.unpin(name)
+
+    def _signed(self, rows: int, pin: Callable[[str, str], int]) -> Applied:
+        if rows == 0:
+            return self._nothing()
+        came, left = self._weights()
+        if self.spec.changelog_mode is ChangelogMode.APPEND and left:
+            sample = self.engine.rows(f"SELECT {sql.listed(self.names)} FROM {CHANGE} WHERE {sql.quoted(WEIGHT)} < 0 LIMIT 3")
+            raise problems.append_retracts(sample, self.spec)
+        if self.checked:
+            self.check_unique(sql.duplicates_after_change(self.spec.target, CHANGE, self.checked))
+        if not left:
+            self._write("append", sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names))
+            return Applied("append", came, 0, 0)
+        if self.key:
+            return self._upsert(self.key, "merge", pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names)))
+        pin("held", sql.copies_held(self.spec.target, CHANGE, self.names))
+        self._check_held()
+        self._write("retract", sql.merge_retractions(self.spec.target, CHANGE, HELD, self.names))
+        return Applied("retract", came, 0, left)
+
+    def _upsert(self, key: tuple[str, ...], technique: str, rows: int) -> Applied:
+        if rows == 0:
+            return self._nothing()
+        comparable = [n for n, t in self.columns if problems.comparable(t)]
+        written = self._write(technique, sql.merge_upserts(self.spec.target, UPSERTS, key, self.names, comparable))
+        return Applied(technique, written.inserted, written.updated, written.deleted)
+
+    def _nothing(self) -> Applied:
+        self._write("no_op", sql.touch(self.spec.target))
+        return Applied("no_op", 0, 0, 0)
+
+    def _write(self, technique: str, statement: str) -> Written:
+        entry = self.entry if self.entry.technique else replace(self.entry, technique=technique)
+        return self.commit(statement, entry)
+
+    def _weights(self) -> tuple[int, int]:
+        """Rows that came and rows that left, copies counted."""
+        weight = sql.quoted(WEIGHT)
+        query = f"SELECT SUM(GREATEST({weight}, 0)), SUM(GREATEST(-{weight}, 0)) FROM {CHANGE}"
+        came, left = self.engine.rows(query)[0]
+        return int(came or 0), int(left or 0)
+
+    def _check_held(self) -> None:
+        short = f"{sql.quoted(COPIES)} + {sql.quoted(WEIGHT)} < 0"
+        missing = self.engine.rows(f"SELECT {sql.listed(self.names)} FROM {HELD} WHERE {short} LIMIT 3")
+        if missing:
+            raise TargetError(
+                f"{self.spec.target} does not hold rows that its query has just lost.",
+                where=self.spec.place,
+                why=f"for example {missing[0]!r}; the table is not what its ledger says it is",
+                remedy="rebuild it with `dbt run --full-refresh`",
+            )

@@ -1,0 +1,42 @@
+"""The session's own resolution of names, asked once for each name in a refresh."""
+
+from __future__ import annotations
+
+from ..dialect import print_sql
+from ..errors import ConfigError
+from ..reading.relations import Kind, Relation
+from ..sparksql.reads import table
+from .engine import Engine, Table
+
+
+class SessionCatalog:
+    """A Catalog for reading; keeps the state of every table it has seen, so that one refresh sees one version of each."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._seen: dict[tuple[str, ...], Relation] = {}
+        self.tables: dict[str, Table] = {}
+
+    def relation(self, parts: tuple[str, ...]) -> Relation:
+        if parts not in self._seen:
+            name = ".".join("`" + p.replace("`", "``") + "`" for p in parts)
+            found = self._engine.table(name)
+            if found is None:
+                raise ConfigError(
+                    f"the relation {'.'.join(parts)} does not exist.", remedy="build it first, or correct its name"
+                )
+            self.tables.setdefault(found.name, found)
+            self._seen[parts] = Relation(found.name, found.kind, found.columns, found.view, found.provider)
+        return self._seen[parts]
+
+    def again(self, name: str) -> Table:
+        """The table read anew, for when the refresh itself has altered it."""
+        found = self._engine.table(print_sql(table(name)))
+        assert found is not None
+        self.tables[name] = found
+        return found
+
+    def delta(self, name: str) -> Table | None:
+        """The state of a Delta source, None if it is no Delta table."""
+        state = self.tables[name]
+        return state if state.kind is Kind.DELTA else None

@@ -1,0 +1,153 @@
+"""The engine over a Spark session in this process: small relations stay on the driver, and Delta's log is asked directly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..reading.relations import Columns
+from .describe import described
+from .engine import SqlError, Table, Written
+from .history import parse_actions
+
+FEW = 5_000
+"""Rows up to which a pinned relation becomes literals on the driver: planning over them costs nothing more."""
+
+FIRST_PARTITIONS = "spark.sql.limit.initialNumPartitions"
+
+MERGE_COUNTS = ("num_inserted_rows", "num_updated_rows", "num_deleted_rows")
+
+
+class ClassicEngine:
+    """session: a pyspark.sql.SparkSession (not Spark Connect) that no other refresh uses at the same time."""
+
+    def __init__(self, session: Any, sent: Callable[[str], None] = lambda _: None) -> None:
+        """sent: told every statement before it runs."""
+        self._spark = session
+        self._jspark = session._jsparkSession
+        self._jvm = session._jvm
+        self._pinned: dict[str, Any] = {}
+        self._sent = sent
+
+    def _sql(self, sql: str) -> Any:
+        self._sent(sql)
+        try:
+            return self._spark.sql(sql)
+        except Exception as error:
+            raise unmasked(error) from error
+
+    def columns(self, sql: str) -> Columns:
+        return tuple((f.name, f.dataType.simpleString()) for f in self._sql(sql).schema.fields)
+
+    def setting(self, name: str) -> str:
+        return self._spark.conf.get(name, None) or ""
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        frame = self._sql(sql)
+        try:
+            return [tuple(r) for r in frame.collect()]
+        except Exception as error:
+            raise unmasked(error) from error
+
+    def table(self, name: str) -> Table | None:
+        try:
+            rows = self.rows(f"DESCRIBE TABLE EXTENDED {name}")
+        except SqlError as error:
+            if "TABLE_OR_VIEW_NOT_FOUND" in str(error) or "SCHEMA_NOT_FOUND" in str(error):
+                return None
+            raise
+        return described(name, rows, self._delta)
+
+    def _delta(self, path: str) -> tuple[str, int, dict[str, str]]:
+        """(table id, version, properties) of the latest snapshot, found without a Spark job."""
+        log = self._delta_log(path)
+        none = self._jvm.scala.Option.empty()
+        snapshot = log.update(False, none, none)
+        metadata = snapshot.metadata()
+        properties = self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(metadata.configuration())
+        return metadata.id(), snapshot.version(), dict(properties)
+
+    def _delta_log(self, path: str) -> Any:
+        return self._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self._jspark, path)
+
+    def log(self, table: Table, version: int) -> list[dict[str, Any]]:
+        log = self._delta_log(table.path)
+        file = self._jvm.org.apache.spark.sql.delta.util.FileNames.unsafeDeltaFile(log.logPath(), version)
+        try:
+            lines = log.store().read(file, log.newDeltaHadoopConf())
+        except Exception as error:
+            if "FileNotFoundException" in str(error):
+                return []
+            raise unmasked(error) from error
+        return parse_actions(lines.mkString("\n"))
+
+    def pin(self, name: str, sql: str, *, few: bool) -> int:
+        frame = self._sql(sql)
+        try:
+            return self._pin_few(name, frame) if few else self._pin_many(name, frame)
+        except Exception as error:
+            raise unmasked(error) from error
+
+    def _pin_few(self, name: str, frame: Any) -> int:
+        before = self._spark.conf.get(FIRST_PARTITIONS)
+        # Spark would look at one partition, then at four more, and so on: one job over all of them is quicker.
+        self._spark.conf.set(FIRST_PARTITIONS, "1000000")
+        try:
+            rows = frame._jdf.limit(FEW + 1).collectAsList()
+        finally:
+            self._spark.conf.set(FIRST_PARTITIONS, before)
+        if rows.size() > FEW:
+            return self._pin_many(name, frame)
+        self._jspark.createDataFrame(rows, frame._jdf.schema()).createOrReplaceTempView(name)
+        self._pinned[name] = None
+        return int(rows.size())
+
+    def _pin_many(self, name: str, frame: Any) -> int:
+        kept = frame.persist()
+        self._pinned[name] = kept
+        count = kept.count()
+        kept.createOrReplaceTempView(name)
+        return int(count)
+
+    def unpin(self, name: str) -> None:
+        kept = self._pinned.pop(name, None)
+        self._spark.catalog.dropTempView(name)
+        if kept is not None:
+            kept.unpersist()
+
+    def write(self, sql: str, settings: Mapping[str, str]) -> Written:
+        before = {key: self._spark.conf.get(key, None) for key in settings}
+        for key, value in settings.items():
+            self._spark.conf.set(key, value)
+        try:
+            frame = self._sql(sql)
+            if set(MERGE_COUNTS) <= set(frame.columns):
+                row = frame.collect()[0]
+                return Written(*(int(row[c]) for c in MERGE_COUNTS))
+            return Written()
+        except SqlError:
+            raise
+        except Exception as error:
+            raise unmasked(error) from error
+        finally:
+            # Left behind, the transaction identifier would make later writes vanish without a word.
+            for key, value in before.items():
+                if value is None:
+                    self._spark.conf.unset(key)
+                else:
+                    self._spark.conf.set(key, value)
+
+
+def unmasked(error: BaseException) -> SqlError:
+    """The error with Delta's own words: pyspark looks them up in Spark's table of messages, which lacks Delta's."""
+    message, seen = str(error), error
+    while seen is not None:
+        java = getattr(seen, "java_exception", None)
+        text = java.getMessage() if java is not None else None
+        if text and "Cannot find main error class" not in text:
+            message = text
+        seen = seen.__cause__ or seen.__context__
+    message = message.split("\nJVM stacktrace:")[0].strip()
+    found = re.search(r"\[([A-Z_0-9.]+)\]", message)
+    return SqlError(message, found.group(1) if found else "")

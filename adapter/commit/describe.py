@@ -1,0 +1,55 @@
+"""`DESCRIBE TABLE EXTENDED` as a Table: the same answer on every way to reach Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ..reading.relations import Kind, View
+from .engine import Table
+
+DeltaState = Callable[[str], tuple[str, int, dict[str, str]]]
+"""path -> (table id, version, properties)"""
+
+
+def described(name: str, rows: list[tuple[Any, ...]], delta: DeltaState) -> Table:
+    """rows: (col_name, data_type, comment) as Spark gives them: columns first, then the sections of its description."""
+    columns: list[tuple[str, str]] = []
+    detail: dict[str, str] = {}
+    section = "columns"
+    for key, value, *_ in rows:
+        if key.startswith("#") or not key:
+            section = key or "between"
+        elif section == "columns":
+            columns.append((key, value))
+        else:
+            detail.setdefault(key, value)
+    parts = [detail.get("Catalog"), detail.get("Database"), detail.get("Table")]
+    if parts[0] == "spark_catalog":
+        parts = parts[1:]
+    complete = ".".join(_identifier(p) for p in parts if p) or name
+    if detail.get("Type") in ("VIEW", "METRIC_VIEW"):
+        view = View(
+            detail.get("View Text", ""),
+            _parts(detail.get("View Catalog and Namespace", "")),
+            tuple(_listed(detail.get("View Query Output Columns", ""))),
+        )
+        return Table(complete, Kind.VIEW, tuple(columns), view=view, provider="view")
+    if detail.get("Provider", "").lower() != "delta":
+        return Table(complete, Kind.OTHER, tuple(columns), provider=detail.get("Provider", "unknown format"))
+    path = detail["Location"]
+    table_id, version, properties = delta(path)
+    return Table(complete, Kind.DELTA, tuple(columns), table_id, version, path, properties, provider="delta")
+
+
+def _identifier(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) else "`" + name.replace("`", "``") + "`"
+
+
+def _parts(dotted: str) -> tuple[str, ...]:
+    return tuple(p.replace("``", "`").strip("`") for p in re.findall(r"`(?:[^`]|``)*`|[^.]+", dotted))
+
+
+def _listed(text: str) -> list[str]:
+    return [p.replace("``", "`")[1:-1] for p in re.findall(r"`(?:[^`]|``)*`", text)]

@@ -1,0 +1,84 @@
+"""What a refresh needs of Spark. One implementation speaks to a session in this process, one speaks SQL alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..reading.relations import Columns, Kind, View
+
+
+@dataclass(frozen=True)
+class Table:
+    """A relation as it is now.
+
+    id, version, path: of a Delta table, else empty; properties: its TBLPROPERTIES; provider: its format, for messages.
+    """
+
+    name: str
+    kind: Kind
+    columns: Columns
+    id: str = ""
+    version: int = -1
+    path: str = ""
+    properties: Mapping[str, str] | None = None
+    view: View | None = None
+    provider: str = ""
+
+    @property
+    def has_change_feed(self) -> bool:
+        return (self.properties or {}).get("delta.enableChangeDataFeed", "false").lower() == "true"
+
+
+@dataclass(frozen=True)
+class Written:
+    """Rows a statement wrote, as far as it says so."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+
+class SqlError(Exception):
+    """A statement that Spark refused or that failed. condition: Spark's or Delta's error class, if it has one."""
+
+    def __init__(self, message: str, condition: str = "") -> None:
+        super().__init__(message)
+        self.condition = condition
+
+
+class Engine(Protocol):
+    """Every method may raise SqlError."""
+
+    def table(self, name: str) -> Table | None:
+        """The relation of that name as it is at this moment; None if there is none."""
+        ...
+
+    def columns(self, sql: str) -> Columns:
+        """Columns and types of a query, by analysis alone."""
+        ...
+
+    def setting(self, name: str) -> str:
+        """A session setting; empty if it has no value."""
+        ...
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        ...
+
+    def pin(self, name: str, sql: str, *, few: bool) -> int:
+        """Computes a query once and gives it a name in this session. Returns its rows. few: thousands at the most."""
+        ...
+
+    def unpin(self, name: str) -> None:
+        """Forgets a pinned relation. Never raises."""
+        ...
+
+    def write(self, sql: str, settings: Mapping[str, str]) -> Written:
+        """Runs a statement under settings that do not outlive it."""
+        ...
+
+    def log(self, table: Table, version: int) -> list[dict[str, Any]]:
+        """The actions of one commit of a Delta table; empty if that commit's file is gone."""
+        ...

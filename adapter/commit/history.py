@@ -1,0 +1,64 @@
+"""What a Delta table's own log says of its commits: whether they changed data, and how many rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+INSERTED = ("numTargetRowsInserted", "numInsertedRows")
+UPDATED = ("numTargetRowsUpdated", "numUpdatedRows")
+DELETED = ("numTargetRowsDeleted", "numDeletedRows")
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit. rows: changed rows by its own count, None where it does not say; table_id: if it set one;
+    rows_written: rows of the files it added."""
+
+    version: int
+    operation: str
+    changes_data: bool
+    changes_schema: bool
+    rows: int | None
+    user_metadata: str | None
+    table_id: str | None = None
+    rows_written: int = 0
+
+
+def read_commit(version: int, actions: Iterable[dict[str, Any]]) -> Commit:
+    """The commit that these actions make."""
+    listed = list(actions)
+    info = next((a["commitInfo"] for a in listed if "commitInfo" in a), {})
+    files = [a.get("add") or a.get("remove") for a in listed if "add" in a or "remove" in a]
+    changes = any(f.get("dataChange", True) for f in files if f is not None)
+    return Commit(
+        version,
+        info.get("operation", ""),
+        changes,
+        any("metaData" in a for a in listed),
+        _rows(info, changes),
+        info.get("userMetadata"),
+        next((a["metaData"].get("id") for a in listed if "metaData" in a), None),
+        int((info.get("operationMetrics") or {}).get("numOutputRows", 0)),
+    )
+
+
+def _rows(info: dict[str, Any], changes: bool) -> int | None:
+    if not changes:
+        return 0
+    metrics = info.get("operationMetrics") or {}
+    if info.get("operation") == "WRITE" and "numOutputRows" in metrics and not _overwrites(info):
+        return int(metrics["numOutputRows"])
+    counts = [int(metrics[m]) for names in (INSERTED, UPDATED, DELETED) for m in names if m in metrics]
+    return sum(counts) if counts else None
+
+
+def _overwrites(info: dict[str, Any]) -> bool:
+    return (info.get("operationParameters") or {}).get("mode", "") == "Overwrite"
+
+
+def parse_actions(text: str) -> list[dict[str, Any]]:
+    """The lines of a commit file."""
+    return [json.loads(line) for line in text.splitlines() if line.strip()]

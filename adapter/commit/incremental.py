@@ -1,0 +1,92 @@
+"""The reading half of an incremental refresh: feeds read once, and what is computed from them under a name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..algebra.keys import SourceKeys
+from ..changes.derivation import Derivation, Feed
+from ..changes.plan import ChangePlan, plan
+from ..dialect import print_sql
+from ..names import PREFIX
+from ..pipeline import Model
+from ..sparksql.reads import net_change, net_difference
+from .engine import Engine, SqlError
+from .sources import Change, Lost, has_no_feed, is_unreadable
+from .spec import Spec
+
+FEW_CHANGES = 2_000
+"""Changed rows up to which everything derived from them is expected to be small."""
+
+
+class Incremental:
+    """Pins what the plan names. `changed` are the sources whose change is not empty once equal rows are netted."""
+
+    def __init__(self, engine: Engine, model: Model, changes: Mapping[str, Change], keys: SourceKeys, spec: Spec) -> None:
+        self._engine, self._model, self._changes, self._keys, self._spec = engine, model, changes, keys, spec
+        self._pins: list[str] = []
+        self.changed: frozenset[str] = frozenset()
+        self.rows_in = 0
+        counts = [c.rows for c in changes.values()]
+        self.few = all(n is not None and n <= FEW_CHANGES for n in counts)
+
+    def name(self, relation: str) -> str:
+        """The session's name for a relation of the plan."""
+        return f"{PREFIX}{relation}"
+
+    def read_feeds(self) -> Lost | None:
+        """Pins the net change of every source that has one."""
+        assert self._model.node is not None
+        changed = set()
+        for source, feed in Derivation(self._model.node, frozenset(self._changes)).feeds.items():
+            if source not in self._changes:
+                continue
+            change = self._changes[source]
+            try:
+                rows = self._pin_feed(feed, change)
+            except SqlError as error:
+                if is_unreadable(error):
+                    return self._gone(source, change)
+                raise
+            if rows:
+                changed.add(source)
+                self.rows_in += change.rows if change.rows is not None else rows
+        self.changed = frozenset(changed)
+        return None
+
+    def _pin_feed(self, feed: Feed, change: Change) -> int:
+        if change.feed:
+            try:
+                return self.pin(feed.name, print_sql(net_change(feed, change.span)))
+            except SqlError as error:
+                if not has_no_feed(error):
+                    raise
+        return self.pin(feed.name, print_sql(net_difference(feed, change.span)), few=False)
+
+    def plan(self, *, by_key: bool) -> ChangePlan:
+        assert self._model.node is not None
+        return plan(self._model.node, self.changed, self._keys, by_key=by_key)
+
+    def pin(self, relation: str, sql: str, *, few: bool | None = None) -> int:
+        name = self.name(relation)
+        self._pins.append(name)
+        return self._engine.pin(name, sql, few=self.few if few is None else few)
+
+    def lost_by(self, error: SqlError) -> Lost | None:
+        """The source whose old version can no longer be read, if that is what the error says."""
+        if not is_unreadable(error):
+            return None
+        source, change = next(iter(self._changes.items()))
+        return self._gone(source, change)
+
+    def _gone(self, source: str, change: Change) -> Lost:
+        why = (
+            f"files of its versions {change.span.before} to {change.span.after} are gone: "
+            "it was vacuumed, or its log was cleaned, since the last refresh"
+        )
+        return Lost(source, why)
+
+    def forget(self) -> None:
+        for name in self._pins:
+            self._engine.unpin(name)
+        self._pins.clear()

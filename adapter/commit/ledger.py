@@ -1,0 +1,107 @@
+"""The ledger: what a table has consumed and how, written into the Delta commit of the data itself.
+
+It is the commit's `userMetadata`; a transaction identifier beside it makes Delta commit an empty change too and skip
+a refresh that another one has already committed. There is no second table and no moment at which the two disagree.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+
+from ..names import LEDGER, LEDGER_FORMAT
+from .history import Commit
+
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+TXN_APP = "spark.databricks.delta.write.txnAppId"
+TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+
+
+@dataclass(frozen=True)
+class Consumed:
+    """The state of a source that the table was computed from."""
+
+    id: str
+    version: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One refresh.
+
+    generation: the same from one rebuild to the next; sequence: 1, 2, … within it; base: the version of the table
+    that the refresh was computed against (-1 for a rebuild); definition: fingerprint of the SELECT and what it is
+    applied with; rows_in: changed rows of the sources, None if not counted.
+    """
+
+    sources: Mapping[str, Consumed]
+    definition: str
+    technique: str
+    generation: str
+    sequence: int
+    base: int
+    reason: str | None = None
+    rows_in: int | None = None
+    refresh: str = field(default_factory=lambda: uuid.uuid4().hex)
+    format: int = LEDGER_FORMAT
+
+    def settings(self) -> dict[str, str]:
+        """The session settings under which the refresh's one write must run."""
+        return {
+            USER_METADATA: json.dumps({LEDGER: asdict(self)}, separators=(",", ":"), sort_keys=True),
+            TXN_APP: f"{LEDGER}:{self.generation}",
+            TXN_VERSION: str(self.sequence),
+        }
+
+    @classmethod
+    def read(cls, user_metadata: str | None) -> Entry | None:
+        """The entry in a commit's userMetadata; None if there is none of ours, or one of another format."""
+        try:
+            fields = json.loads(user_metadata or "")[LEDGER]
+            if fields["format"] != LEDGER_FORMAT:
+                return None
+            fields["sources"] = {name: Consumed(**c) for name, c in fields["sources"].items()}
+            return cls(**fields)
+        except (ValueError, KeyError, TypeError):
+            return None
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where the table stands. entry: the newest ledger entry, in the commit `version`; foreign: the first commit
+    since the entry's base that changed data and is not the entry's own."""
+
+    entry: Entry | None
+    version: int
+    foreign: Commit | None = None
+
+
+def find(latest: int, commit_at: Callable[[int], Commit | None]) -> Position:
+    """Looks back from the latest commit to the newest ledger entry, past commits that changed no data.
+
+    commit_at: the commit of a version, None if its file is gone (then nothing older is known either).
+    """
+    foreign: Commit | None = None
+    for version in range(latest, -1, -1):
+        commit = commit_at(version)
+        if commit is None:
+            return Position(None, -1)
+        entry = Entry.read(commit.user_metadata)
+        if entry is not None:
+            return Position(entry, version, _between(entry, version, commit_at) or foreign)
+        if commit.changes_data:
+            foreign = commit
+    return Position(None, -1)
+
+
+def _between(entry: Entry, version: int, commit_at: Callable[[int], Commit | None]) -> Commit | None:
+    """A commit that slipped in between the version the refresh was computed against and its own."""
+    if entry.base < 0:
+        return None
+    for v in range(entry.base + 1, version):
+        commit = commit_at(v)
+        if commit is not None and commit.changes_data:
+            return commit
+    return None

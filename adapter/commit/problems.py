@@ -1,0 +1,123 @@
+"""What can be wrong with a model, its configuration or the moment, in the words the user reads."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..errors import ConfigError, ConflictError, DynamicTableError, Refusal
+from ..names import is_reserved
+from .engine import SqlError
+from .spec import Spec
+
+CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED", "ConcurrentAppend", "ConcurrentTransaction", "MetadataChanged")
+
+
+def explained(error: SqlError, spec: Spec) -> DynamicTableError:
+    """Spark's refusal of the model's SQL, with the line it is about."""
+    first = str(error).splitlines()[0]
+    sentence = re.sub(r"\s*;?\s*line \d+ pos \d+;?\s*$", "", first)
+    at = re.search(r"line (\d+),? pos (\d+)", str(error))
+    where = spec.place
+    if at:
+        number, column = int(at.group(1)), int(at.group(2))
+        lines = spec.sql.splitlines()
+        if 0 < number <= len(lines):
+            where += f", line {number} of the compiled SQL:\n            {lines[number - 1]}\n            {' ' * column}^"
+    return ConfigError(sentence, where=where, remedy="correct the model's SQL; nothing was written")
+
+
+def not_maintainable(refusal: Refusal, spec: Spec) -> ConfigError:
+    where = spec.place
+    if refusal.line:
+        where += f", line {refusal.line} of the compiled SQL"
+    if refusal.fragment:
+        where += f": {refusal.fragment}"
+    return ConfigError(
+        "the SELECT cannot be maintained by change, and refresh_mode='incremental' asks for just that.",
+        where=where,
+        why=refusal.reason,
+        remedy=refusal.remedy or "rewrite that part, or set refresh_mode='auto' to have it recomputed and applied as a difference",
+    )
+
+
+def existing(key: tuple[str, ...], names: list[str], spec: Spec) -> tuple[str, ...]:
+    """The declared key in the spelling of the result's columns."""
+    by_lower = {n.lower(): n for n in names}
+    missing = [k for k in key if k.lower() not in by_lower]
+    if missing:
+        raise ConfigError(
+            f"unique_key names {missing[0]}, which is not a column of the SELECT.",
+            where=spec.place,
+            why=f"existing columns: {', '.join(names)}",
+            remedy="name columns of the result",
+        )
+    return tuple(by_lower[k.lower()] for k in key)
+
+
+def check_names(names: list[str], spec: Spec) -> None:
+    """Raises ConfigError for column names that a table cannot have, or that are ours."""
+    seen: set[str] = set()
+    for name in names:
+        if is_reserved(name):
+            raise ConfigError(f"the column {name} has a reserved name.", where=spec.place, remedy="rename it")
+        if name.lower() in seen:
+            raise ConfigError(
+                f"the SELECT has two columns named {name}.",
+                where=spec.place,
+                why="a table's columns have different names",
+                remedy="give one of them another name with AS, or list the columns instead of using *",
+            )
+        seen.add(name.lower())
+
+
+def upsert_without_key(names: list[str], spec: Spec) -> ConfigError:
+    return ConfigError(
+        "changelog_mode='upsert' needs a key, and the SELECT has none that can be derived.",
+        where=spec.place,
+        why="an upsert replaces the row of a key; without one there is no telling which row an update replaces",
+        remedy=f"set unique_key to columns that are unique in the result ({', '.join(names)}), or changelog_mode='retract'",
+    )
+
+
+def append_retracts(rows: list[tuple[Any, ...]], spec: Spec) -> ConfigError:
+    return ConfigError(
+        "changelog_mode='append' was set, but this change takes rows away from the result.",
+        where=spec.place,
+        why=f"a table that is only appended to cannot update or delete; for example {_sample(rows)}",
+        remedy="set changelog_mode to 'upsert' (with a key) or 'retract', or leave it out",
+    )
+
+
+def not_unique(rows: list[tuple[Any, ...]], key: tuple[str, ...], spec: Spec) -> ConfigError:
+    sample = "; ".join(
+        f"({', '.join(f'{k}={v!r}' for k, v in zip(key, row, strict=False))}) has {row[-1]} rows" for row in rows
+    )
+    return ConfigError(
+        f"unique_key ({', '.join(key)}) is not unique in the result.",
+        where=spec.place,
+        why=f"for example {sample}",
+        remedy="declare columns that are unique together, deduplicate in the SELECT, or leave unique_key out",
+    )
+
+
+def raced(spec: Spec) -> ConflictError:
+    return ConflictError(
+        f"another run refreshed {spec.target} at the same time, and this one wrote nothing.",
+        where=spec.place,
+        why="two refreshes from one state would apply the same changes twice",
+        remedy="run again: it goes on from what the other run committed",
+    )
+
+
+def is_conflict(error: SqlError) -> bool:
+    return any(sign in str(error) for sign in CONFLICTS)
+
+
+def comparable(data_type: str) -> bool:
+    """Whether values of a type can be compared, so that rows of it can be matched."""
+    return not re.search(r"\b(map|variant|interval)\b", data_type.lower().replace("<", " "))
+
+
+def _sample(rows: list[tuple[Any, ...]]) -> str:
+    return ", ".join(repr(r) for r in rows[:3])

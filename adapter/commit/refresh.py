@@ -1,0 +1,322 @@
+"""One refresh of one dynamic table: look, decide, compute, write once, make sure.
+
+Everything before the write only reads. The write is a single Delta commit that carries the ledger, so a process that
+dies anywhere leaves the table as it was or as it should be, and running again is always right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..algebra.keys import unique_key
+from ..dialect import print_sql
+from ..errors import Bug, Refusal, TargetError
+from ..pipeline import Model, compile_model
+from ..reading.relations import Columns, Kind
+from ..reading.sources import pinned
+from ..sparksql.reads import Span, at_version, dated, table
+from ..sparksql.render import Renderer
+from ..sparksql.statements import create, create_empty, duplicates_in, touch
+from . import problems
+from .apply import Applied, Applier
+from .catalog import SessionCatalog
+from .engine import Engine, SqlError, Table
+from .history import read_commit
+from .incremental import Incremental
+from .ledger import Consumed, Entry, Position, find
+from .outcome import Code, Outcome
+from .sources import Change, Lost, change_of, with_change_feed
+from .spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec
+
+KEY_PROPERTY = "dbt_spark_dynamic.unique_key"
+MEANING_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
+"""Session settings that give the same SQL another meaning."""
+
+
+def refresh(spec: Spec, engine: Engine) -> Outcome:
+    """Brings the table up to its sources as they are now. Raises DynamicTableError, having written nothing."""
+    started = time.monotonic()
+    run = Refresh(spec, engine)
+    try:
+        outcome = run.go()
+    except SqlError as error:
+        raise problems.explained(error, spec) from error
+    return replace(outcome, seconds=time.monotonic() - started)
+
+
+class Refresh:
+    """The state of one refresh."""
+
+    def __init__(self, spec: Spec, engine: Engine) -> None:
+        self.spec, self.engine = spec, engine
+        self.catalog = SessionCatalog(engine)
+        self.notes: list[str] = []
+
+    def go(self) -> Outcome:
+        self.target = self.engine.table(self.spec.target)
+        self._check_target()
+        self.model = self._read()
+        self._set_keys()
+        position = self._position()
+        if position is None or position.entry is None or self.spec.full_refresh:
+            return self._create(self._why_created(position))
+        self._check_untouched(position)
+        if self._columns_moved():
+            return self._create("the columns of the SELECT changed")
+        return self._maintain(position.entry)
+
+    # ---- looking
+
+    def _check_target(self) -> None:
+        t = self.target
+        if t is not None and t.kind is Kind.OTHER:
+            raise TargetError(
+                f"{t.name} exists and is a table in {t.provider} format, not a Delta table.",
+                where=self.spec.place,
+                why="a dynamic table is maintained by Delta commits; nothing was dropped or written",
+                remedy=f"give the model another alias, or rename or drop the table: DROP TABLE {t.name}",
+            )
+
+    def _read(self) -> Model:
+        result = self.engine.columns(self.spec.sql)
+        problems.check_names([name for name, _ in result], self.spec)
+        model = compile_model(self.spec.sql, result, self.catalog, self.engine.columns)
+        if self.spec.refresh_mode is RefreshMode.FULL:
+            return replace(model, node=None, refusal=model.refusal or Refusal("refresh_mode='full'", "is set"))
+        if model.refusal is not None and self.spec.refresh_mode is RefreshMode.INCREMENTAL:
+            raise problems.not_maintainable(model.refusal, self.spec)
+        return model
+
+    def _set_keys(self) -> None:
+        """derived: the key by the SELECT's shape; key: what rows are merged by; checked: a key only declared."""
+        names = [n for n, _ in self.model.columns]
+        declared = problems.existing(self.spec.unique_key, names, self.spec)
+        source_keys = {n: _key_property(t) for n, t in self.catalog.tables.items()}
+        self.source_keys = {n: k for n, k in source_keys.items() if k}
+        derived = unique_key(self.model.node, self.source_keys) if self.model.node is not None else None
+        implied = derived is not None and set(derived) <= set(declared)
+        self.checked = declared if declared and not implied else ()
+        self.key = derived or declared or None
+        mode = self.spec.changelog_mode
+        if mode is ChangelogMode.UPSERT and not self.key:
+            raise problems.upsert_without_key(names, self.spec)
+        if mode in (ChangelogMode.RETRACT, ChangelogMode.APPEND):
+            self.key = None
+        meaning = (self.model.fingerprint, self.key, self.checked, mode.value, self._settings())
+        self.definition = hashlib.sha256(repr(meaning).encode()).hexdigest()[:20]
+
+    def _settings(self) -> tuple[tuple[str, str], ...]:
+        return tuple((name, self.engine.setting(name)) for name in MEANING_SETTINGS)
+
+    def _position(self) -> Position | None:
+        t = self.target
+        if t is None or t.kind is Kind.VIEW:
+            return None
+
+        def commit_at(version: int):  # noqa: ANN202
+            actions = self.engine.log(t, version)
+            return read_commit(version, actions) if actions else None
+
+        return find(t.version, commit_at)
+
+    def _check_untouched(self, position: Position) -> None:
+        if position.foreign is not None:
+            c = position.foreign
+            raise TargetError(
+                f"{self.spec.target} was changed by somebody else: {c.operation} in its version {c.version}.",
+                where=self.spec.place,
+                why=f"its ledger ends at version {position.version}; building on a change that is not its query's would keep a wrong answer",
+                remedy=f"rebuild it with `dbt run --full-refresh`, or undo the change: RESTORE TABLE {self.spec.target} TO VERSION AS OF {position.version}",
+            )
+
+    def _columns_moved(self) -> bool:
+        assert self.target is not None
+        return _comparable(self.target.columns) != _comparable(self.model.columns)
+
+    def _why_created(self, position: Position | None) -> str | None:
+        if position is None:
+            return None
+        if self.spec.full_refresh:
+            return "--full-refresh was asked for"
+        return "the table has no ledger of a dynamic table"
+
+    # ---- deciding
+
+    def _maintain(self, entry: Entry) -> Outcome:
+        if entry.definition != self.definition:
+            return self._recompute(entry, "the SELECT or its configuration changed")
+        refusal = self.model.refusal
+        if refusal is not None and self.model.volatile:
+            return self._recompute(entry, refusal.reason)
+        changes: dict[str, Change] = {}
+        for name in self.model.sources:
+            found = change_of(self.engine, self.catalog.tables[name], entry.sources[name])
+            if isinstance(found, Lost):
+                return self._lost(entry, found)
+            if found is not None:
+                changes[name] = found
+        if not changes and refusal is None:
+            return self._unchanged(entry)
+        if not changes:
+            return self._unchanged(entry)
+        if refusal is not None:
+            return self._recompute(entry, refusal.reason)
+        return self._incremental(entry, changes)
+
+    def _lost(self, entry: Entry, lost: Lost) -> Outcome:
+        if self.spec.on_lost_history is LostHistoryPolicy.FAIL:
+            raise lost.error(self.spec.place)
+        return self._recompute(entry, f"the source {lost.source} cannot say what changed: {lost.why}")
+
+    def _unchanged(self, entry: Entry) -> Outcome:
+        """Nothing to read. Versions that moved without data (OPTIMIZE, properties) are consumed at the next change."""
+        return Outcome(Code.NO_CHANGE, "no_op", sources=self._versions(entry))
+
+    # ---- doing
+
+    def _create(self, reason: str | None) -> Outcome:
+        if self.spec.refresh_mode is not RefreshMode.FULL:
+            for name in self.model.sources:
+                state = self.catalog.delta(name)
+                if state and with_change_feed(self.engine, state, self.spec.source_change_feed, self.spec.place):
+                    self.catalog.again(name)
+        query = self._query()
+        if self.checked:
+            self._check_unique(duplicates_in(query, self.checked))
+        base = self.target.version if self.target is not None else -1
+        entry = self._entry("create", reason, uuid.uuid4().hex, 1, -1, None)
+        properties = {**self.spec.properties, "delta.enableChangeDataFeed": "true"}
+        if self.key:
+            properties[KEY_PROPERTY] = "\n".join(self.key)
+        if self.target is not None and self.target.kind is Kind.VIEW:
+            # The model was a view until now, and a view holds no data that could be lost.
+            self.engine.write(f"DROP VIEW {self.spec.target}", {})
+        if base < 0:
+            self.engine.write(create_empty(self.spec.target, self.model.columns, self.spec.layout), {})
+        self.engine.write(create(self.spec.target, query, self.spec.layout, properties), entry.settings())
+        commit = self._committed(entry, base)
+        return Outcome(
+            Code.CREATED, "create", reason, rows_inserted=commit.rows_written, sources=self._versions(None),
+            notes=tuple(self.notes),
+        )  # fmt: skip
+
+    def _recompute(self, entry: Entry, reason: str) -> Outcome:
+        """The whole query again, applied as a difference, so that readers of the table's feed see only real changes."""
+        if not all(problems.comparable(t) for _, t in self.model.columns):
+            return self._create(f"{reason}, and a column that cannot be compared rules out a difference")
+        new = self._entry("recompute", reason, entry.generation, entry.sequence + 1, self._base(), None)
+        applied = self._applier(new).difference(self._query())
+        return self._outcome(Code.RECOMPUTE, new, entry, applied, None)
+
+    def _incremental(self, entry: Entry, changes: Mapping[str, Change]) -> Outcome:
+        assert self.model.node is not None
+        work = Incremental(self.engine, self.model, changes, self.source_keys, self.spec)
+        spans = {n: Span(c.version, self.catalog.tables[n].version) for n, c in entry.sources.items() if n in self.model.sources}
+        try:
+            lost = work.read_feeds()
+            if lost is not None:
+                return self._lost(entry, lost)
+            if not work.changed:
+                new = self._entry("no_op", None, entry.generation, entry.sequence + 1, self._base(), 0)
+                self._commit(touch(self.spec.target), new)
+                return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry))
+            plan = work.plan(by_key=self.key is not None)
+            new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
+            applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name))
+            return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
+        except SqlError as error:
+            lost = work.lost_by(error)
+            if lost is None:
+                raise
+            return self._lost(entry, lost)
+        finally:
+            work.forget()
+
+    def _applier(self, entry: Entry) -> Applier:
+        return Applier(self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique)
+
+    def _commit(self, statement: str, entry: Entry):  # noqa: ANN202
+        assert self.target is not None
+        try:
+            written = self.engine.write(statement, entry.settings())
+        except SqlError as error:
+            if problems.is_conflict(error):
+                raise problems.raced(self.spec) from error
+            raise
+        self._committed(entry, self.target.version)
+        return written
+
+    def _committed(self, entry: Entry, base: int):  # noqa: ANN202
+        """The commit that holds the entry. Raises ConflictError if Delta skipped the write because another run made it."""
+        now = self.engine.table(self.spec.target)
+        if now is None:
+            raise Bug(f"{self.spec.target} is not there after it was written.")
+        for version in range(now.version, base, -1):
+            commit = read_commit(version, self.engine.log(now, version))
+            found = Entry.read(commit.user_metadata)
+            if found is not None and found.refresh == entry.refresh:
+                return commit
+        raise problems.raced(self.spec)
+
+    def _check_unique(self, query: str) -> None:
+        rows = self.engine.rows(query)
+        if rows:
+            raise problems.not_unique(rows, self.checked, self.spec)
+
+    # ---- saying
+
+    def _query(self) -> str:
+        """The model's SELECT over the versions this refresh consumes."""
+        after = {n: Span(t.version, t.version) for n, t in self.catalog.tables.items() if t.kind is Kind.DELTA}
+        if self.model.node is not None:
+            return print_sql(Renderer(dated(after)).query(self.model.node), pretty=True)
+        if self.model.tree is None:
+            return self.spec.sql
+
+        def read(relation):  # noqa: ANN001, ANN202
+            if relation.name in after:
+                return at_version(relation.name, after[relation.name].after)
+            return table(relation.name)
+
+        try:
+            return print_sql(pinned(self.model.tree, self.catalog, read), pretty=True)
+        except Refusal:
+            return self.spec.sql
+
+    def _entry(self, technique: str, reason: str | None, generation: str, sequence: int, base: int, rows_in: int | None) -> Entry:
+        sources = {
+            n: Consumed(t.id, t.version)
+            for n in self.model.sources
+            if (t := self.catalog.delta(n)) is not None
+        }
+        return Entry(sources, self.definition, technique, generation, sequence, base, reason, rows_in)
+
+    def _base(self) -> int:
+        assert self.target is not None
+        return self.target.version
+
+    def _versions(self, entry: Entry | None) -> dict[str, tuple[int | None, int]]:
+        before = entry.sources if entry is not None else {}
+        return {
+            n: (before[n].version if n in before else None, t.version)
+            for n in self.model.sources
+            if (t := self.catalog.delta(n)) is not None
+        }
+
+    def _outcome(self, code: Code, new: Entry, old: Entry, applied: Applied, rows_in: int | None) -> Outcome:
+        return Outcome(
+            code, applied.technique if code is Code.INCREMENTAL else "recompute", new.reason, rows_in,
+            applied.inserted, applied.updated, applied.deleted, self._versions(old), notes=tuple(self.notes),
+        )  # fmt: skip
+
+
+def _comparable(columns: Columns) -> list[tuple[str, str]]:
+    return [(n.lower(), t.lower()) for n, t in columns]
+
+
+def _key_property(state: Table) -> tuple[str, ...]:
+    return tuple((state.properties or {}).get(KEY_PROPERTY, "").split("\n")) if (state.properties or {}).get(KEY_PROPERTY) else ()

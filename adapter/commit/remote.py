@@ -1,0 +1,99 @@
+"""The engine where Spark is elsewhere and SQL is all that reaches it: thrift, http, odbc, Spark Connect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..reading.relations import Columns
+from .describe import described
+from .engine import SqlError, Table, Written
+from .history import parse_actions
+
+MERGE_COUNTS = ("num_inserted_rows", "num_updated_rows", "num_deleted_rows")
+
+Execute = Callable[[str], tuple[list[str], list[tuple[Any, ...]]]]
+"""statement -> (column names, rows)"""
+
+
+class SqlEngine:
+    """execute: runs a statement on a connection that no other refresh uses at the same time."""
+
+    def __init__(self, execute: Execute, sent: Callable[[str], None] = lambda _: None) -> None:
+        self._run, self._sent = execute, sent
+
+    def _execute(self, sql: str, *, told: bool = True) -> tuple[list[str], list[tuple[Any, ...]]]:
+        if told:
+            self._sent(sql)
+        try:
+            return self._run(sql)
+        except Exception as error:
+            raise SqlError(str(error)) from error
+
+    def columns(self, sql: str) -> Columns:
+        return tuple((row[0], row[1]) for row in self.rows(f"DESCRIBE QUERY {sql}"))
+
+    def setting(self, name: str) -> str:
+        value = self._execute(f"SET {name}", told=False)[1][0][1]
+        return "" if value == "<undefined>" else str(value)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._execute(sql)[1]
+
+    def table(self, name: str) -> Table | None:
+        try:
+            rows = self.rows(f"DESCRIBE TABLE EXTENDED {name}")
+        except SqlError as error:
+            if "TABLE_OR_VIEW_NOT_FOUND" in str(error) or "SCHEMA_NOT_FOUND" in str(error):
+                return None
+            raise
+        return described(name, rows, self._delta)
+
+    def _delta(self, path: str) -> tuple[str, int, dict[str, str]]:
+        names, (detail,) = self._execute(f"DESCRIBE DETAIL delta.`{path}`")
+        fields = dict(zip(names, detail, strict=True))
+        version = self.rows(f"DESCRIBE HISTORY delta.`{path}` LIMIT 1")[0][0]
+        return fields["id"], int(version), _mapping(fields["properties"])
+
+    def log(self, table: Table, version: int) -> list[dict[str, Any]]:
+        try:
+            rows = self.rows(f"SELECT value FROM text.`{table.path}/_delta_log/{version:020d}.json`")
+        except SqlError as error:
+            if "PATH_NOT_FOUND" in str(error):
+                return []
+            raise
+        return parse_actions("\n".join(row[0] for row in rows))
+
+    def pin(self, name: str, sql: str, *, few: bool) -> int:
+        """Cached on the executors; `few` makes no difference where rows cannot be kept on the driver."""
+        self._execute(f"CACHE TABLE {name} AS {sql}")
+        return int(self.rows(f"SELECT COUNT(*) FROM {name}")[0][0])
+
+    def unpin(self, name: str) -> None:
+        self._execute(f"UNCACHE TABLE IF EXISTS {name}", told=False)
+        self._execute(f"DROP VIEW IF EXISTS {name}", told=False)
+
+    def write(self, sql: str, settings: Mapping[str, str]) -> Written:
+        before = {key: self.setting(key) for key in settings}
+        for key, value in settings.items():
+            self._execute(f"SET {key}={value}", told=False)
+        try:
+            names, rows = self._execute(sql)
+            if set(MERGE_COUNTS) <= set(names) and rows:
+                counts = dict(zip(names, rows[0], strict=True))
+                return Written(*(int(counts[c]) for c in MERGE_COUNTS))
+            return Written()
+        finally:
+            # Left behind, the transaction identifier would make later writes vanish without a word.
+            for key, value in before.items():
+                self._execute(f"SET {key}={value}" if value else f"RESET {key}", told=False)
+
+
+def _mapping(value: Any) -> dict[str, str]:
+    """A MAP as it comes over the wire: a dict, pairs, or the JSON-like text that thrift makes of it."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, str):
+        return dict(json.loads(value)) if value.strip() not in ("", "{}") else {}
+    return dict(value or ())

@@ -1,0 +1,131 @@
+"""Whether a source can say what changed since the last refresh, and what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..dialect import print_sql
+from ..errors import SourceError
+from ..sparksql.reads import Span, table
+from .engine import Engine, SqlError, Table
+from .history import Commit, read_commit
+from .ledger import Consumed
+from .spec import ChangeFeedPolicy
+
+MOST_COMMITS = 200
+"""Commits whose log is read to count rows; a refresh over more of them does without the count."""
+
+UNREADABLE = (
+    "FILE_NOT_EXIST",
+    "FileNotFoundException",
+    "DELTA_LOG_FILE_NOT_FOUND",
+    "DELTA_TRUNCATED_TRANSACTION_LOG",
+    "DELTA_VERSION_NOT_FOUND",
+    "DELTA_CHANGE_DATA_FILE_NOT_FOUND",
+    "DELTA_FILE_NOT_FOUND",
+    "does not exist",
+)
+"""What Spark says when the files of a version are gone (Delta 4.4: most of these carry no error class)."""
+
+NO_FEED = ("DELTA_MISSING_CHANGE_DATA", "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE")
+"""What Delta says when the change feed has a gap although both versions are there."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What lies between two versions of a source. rows: by the table's own count, None if it does not say;
+    feed: whether the change feed covers it."""
+
+    span: Span
+    rows: int | None
+    feed: bool = True
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The source cannot say what changed. why: one clause."""
+
+    source: str
+    why: str
+
+    def error(self, place: str) -> SourceError:
+        return SourceError(
+            f"the source {self.source} cannot say what changed since the last refresh.",
+            where=place,
+            why=self.why,
+            remedy="rebuild with `dbt run --full-refresh`, or set on_lost_history='recompute' to have the difference computed",
+        )
+
+
+def change_of(engine: Engine, now: Table, then: Consumed) -> Change | Lost | None:
+    """What happened to a Delta source since the ledger's entry; None if its data did not change."""
+    if now.version < then.version:
+        why = f"its version is {now.version}, but version {then.version} was consumed: it was recreated, or restored from an older copy"
+        return Lost(now.name, why)
+    commits = commits_between(engine, now, then.version, now.version)
+    if now.id != then.id and not _replaced_in_place(engine, now, then, commits):
+        return Lost(now.name, f"it was dropped and recreated (its table id was {then.id} and is {now.id})")
+    if now.version == then.version:
+        return None
+    span = Span(then.version, now.version)
+    if commits is None:
+        return Change(span, None, now.has_change_feed)
+    if not any(c.changes_data for c in commits):
+        return None
+    rows = None if any(c.rows is None for c in commits) else sum(c.rows or 0 for c in commits)
+    return Change(span, rows, now.has_change_feed)
+
+
+def commits_between(engine: Engine, now: Table, after: int, until: int) -> list[Commit] | None:
+    """The commits after one version up to another; None if there are very many or the log no longer has them all."""
+    if until - after > MOST_COMMITS:
+        return None
+    commits = []
+    for version in range(after + 1, until + 1):
+        actions = engine.log(now, version)
+        if not actions:
+            return None
+        commits.append(read_commit(version, actions))
+    return commits
+
+
+def _replaced_in_place(engine: Engine, now: Table, then: Consumed, commits: list[Commit] | None) -> bool:
+    """CREATE OR REPLACE gives a table a new id but goes on in the same log, and its change feed spans it."""
+    if commits is None:
+        return False
+    return any(c.changes_schema and c.table_id == now.id for c in commits)
+
+
+def with_change_feed(engine: Engine, now: Table, policy: ChangeFeedPolicy, place: str) -> bool:
+    """Sees to it that a source will have a change feed from here on. True if the table was altered.
+
+    Raises SourceError, with the statement to run, where it has none and may not be given one.
+    """
+    if now.has_change_feed or policy is ChangeFeedPolicy.COMPARE:
+        return False
+    alter = f"ALTER TABLE {print_sql(table(now.name))} SET TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    if policy is ChangeFeedPolicy.REQUIRE:
+        why = "source_change_feed='require' is set, so the table is not altered from here"
+        raise _no_feed(now, place, why, alter)
+    try:
+        engine.write(alter, {})
+    except SqlError as error:
+        raise _no_feed(now, place, f"turning it on failed: {str(error).splitlines()[0]}", alter) from error
+    return True
+
+
+def _no_feed(now: Table, place: str, why: str, alter: str) -> SourceError:
+    return SourceError(
+        f"the source {now.name} has no change feed.",
+        where=place,
+        why=why,
+        remedy=f"run: {alter}; or set source_change_feed='compare' to compare two versions of it at every refresh",
+    )
+
+
+def is_unreadable(error: SqlError) -> bool:
+    return any(sign in str(error) for sign in UNREADABLE)
+
+
+def has_no_feed(error: SqlError) -> bool:
+    return any(sign in str(error) for sign in NO_FEED)

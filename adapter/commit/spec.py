@@ -1,0 +1,69 @@
+"""What the user asked for: the model's SELECT and the configuration it is maintained under."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ..errors import ConfigError
+
+
+class RefreshMode(Enum):
+    AUTO = "auto"
+    INCREMENTAL = "incremental"
+    FULL = "full"
+
+
+class ChangelogMode(Enum):
+    """How changes reach the table (seeds 001 and 003). AUTO: the cheapest that is right."""
+
+    AUTO = "auto"
+    APPEND = "append"
+    UPSERT = "upsert"
+    RETRACT = "retract"
+
+
+class ChangeFeedPolicy(Enum):
+    """What to do with a Delta source that has no change feed: turn it on, insist that somebody does, or compare two
+    versions of the table at every refresh."""
+
+    ENABLE = "enable"
+    REQUIRE = "require"
+    COMPARE = "compare"
+
+
+class LostHistoryPolicy(Enum):
+    """What to do when a source can no longer say what changed: stop, or recompute and apply the difference."""
+
+    FAIL = "fail"
+    RECOMPUTE = "recompute"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One dynamic table. target: its name in Spark SQL; sql: the compiled SELECT; place: model file, for messages;
+    layout: clauses of its CREATE TABLE but for properties; unique_key: as declared, () if not."""
+
+    target: str
+    sql: str
+    place: str = ""
+    layout: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    unique_key: tuple[str, ...] = ()
+    refresh_mode: RefreshMode = RefreshMode.AUTO
+    changelog_mode: ChangelogMode = ChangelogMode.AUTO
+    source_change_feed: ChangeFeedPolicy = ChangeFeedPolicy.ENABLE
+    on_lost_history: LostHistoryPolicy = LostHistoryPolicy.FAIL
+    full_refresh: bool = False
+
+
+def choice(kind: type[Enum], value: object, option: str, place: str) -> Enum:
+    """The member with this value. Raises ConfigError that lists the values there are."""
+    try:
+        return kind(str(value).lower())
+    except ValueError:
+        allowed = ", ".join(f"'{m.value}'" for m in kind)
+        raise ConfigError(
+            f"{option}: '{value}' is not a value it can have.", where=place, remedy=f"use one of {allowed}"
+        ) from None

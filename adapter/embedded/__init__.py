@@ -1,0 +1,11 @@
+"""Spark and Delta inside this process: what a profile of only `type` and `schema` runs on.
+
+    settings.py    what the user may choose, and where the store is by default
+    java.py        a Java that Spark can use, or one sentence
+    jars.py        Delta's two jars: fetched once, found ever after
+    conf.py        settings → Spark's own configuration, pure
+    store.py       the folder with tables, metastore and log; one process at a time
+    session.py     one JVM per process, one session per connection
+
+Imports pyspark only inside functions, and never dbt.
+"""

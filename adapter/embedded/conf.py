@@ -1,0 +1,142 @@
+"""Settings → Spark's configuration. Pure: the same settings, machine and jars give the same configuration."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from .jars import EXCLUDED, DeltaJars
+from .settings import APPLICATION, EmbeddedSettings
+from .store import Store
+
+DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+CHANGE_FEED_DEFAULT = "spark.databricks.delta.properties.defaults.enableChangeDataFeed"
+LOG4J = Path(__file__).with_name("log4j2.properties")
+GIGABYTE = 1024**3
+LARGEST_DEFAULT_HEAP = 4 * GIGABYTE
+
+# The user's value is joined to ours instead of replacing it: (setting, separator).
+JOINED = (
+    ("spark.driver.extraJavaOptions", " "),
+    ("spark.driver.extraClassPath", os.pathsep),
+    ("spark.jars", ","),
+    ("spark.jars.packages", ","),
+    ("spark.sql.extensions", ","),
+)
+# A user who names Delta's jars in one of these has chosen a Delta, and gets no second one from us.
+JAR_SETTINGS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
+
+
+def spark_conf(settings: EmbeddedSettings) -> dict[str, str]:
+    """Everything that Spark is started with, except Delta's jars; the user's settings win over ours."""
+    ours = delta_conf()
+    ours |= machine_conf(settings) if settings.is_local else cluster_conf(settings)
+    if settings.driver_memory:
+        ours["spark.driver.memory"] = settings.driver_memory
+    return merged(ours, dict(settings.conf))
+
+
+def merged(ours: dict[str, str], user: dict[str, str]) -> dict[str, str]:
+    for name, separator in JOINED:
+        if name in ours and name in user and ours[name] not in user[name]:
+            user[name] = ours[name] + separator + user[name]
+    return ours | user
+
+
+def brings_delta(conf: dict[str, str]) -> bool:
+    """True if the configuration already names a Delta jar or package."""
+    return any("delta-" in conf.get(name, "") for name in JAR_SETTINGS)
+
+
+def with_jars(conf: dict[str, str], jars: Sequence[Path], is_local: bool) -> dict[str, str]:
+    """Add jars that are on this machine: to the class path, or for a cluster to what is sent to its executors."""
+    # On one machine spark.jars would be copied and served to ourselves; the class path costs nothing.
+    name, separator = ("spark.driver.extraClassPath", os.pathsep) if is_local else ("spark.jars", ",")
+    return merged({name: separator.join(map(str, jars))}, conf)
+
+
+def with_packages(conf: dict[str, str], jars: DeltaJars, ivy: Path) -> dict[str, str]:
+    """Let Spark fetch the jars below the folder `ivy`."""
+    ours = {"spark.jars.packages": jars.packages, "spark.jars.ivy": str(ivy)}
+    if "spark.jars.packages" not in conf:
+        # Exclusions hold for all packages, so only where there are none of the user's.
+        ours["spark.jars.excludes"] = EXCLUDED
+    return merged(ours, conf)
+
+
+def delta_conf() -> dict[str, str]:
+    return {
+        "spark.app.name": APPLICATION,
+        "spark.sql.extensions": DELTA_EXTENSION,
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # Every Delta table made here is a changelog that dynamic tables can follow.
+        CHANGE_FEED_DEFAULT: "true",
+        # Literal lists of some hundred keys are deep trees: the default stack of 1m overflows in the planner.
+        "spark.driver.extraJavaOptions": "-Xss4m",
+    }
+
+
+def cluster_conf(settings: EmbeddedSettings) -> dict[str, str]:
+    """A cluster has sizes, a warehouse and a metastore of its own."""
+    return {
+        "spark.master": str(settings.master),
+        "spark.sql.catalogImplementation": settings.catalog,
+    }
+
+
+def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
+    """As many partitions as cores, listening on loopback only, silent, and all files inside the store."""
+    cores = usable_cores()
+    store = Store(settings.store)
+    options = ["-Xss4m", *JVM_OPTIONS, java_option("log4j2.configurationFile", LOG4J.as_uri())]
+    conf = {
+        "spark.master": settings.master or f"local[{cores}]",
+        "spark.driver.memory": default_heap(usable_memory()),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(cores),
+        # Delta replays its log in 50 tasks by default: seconds in every statement on one machine.
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.sql.warehouse.dir": store.warehouse.as_uri(),
+        "spark.sql.catalogImplementation": settings.catalog,
+    }
+    if settings.catalog == "hive":
+        options.append(java_option("derby.system.home", store.folder))
+        conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = (
+            f"jdbc:derby:;databaseName={store.metastore};create=true"
+        )
+    return conf | {"spark.driver.extraJavaOptions": " ".join(options)}
+
+
+JVM_OPTIONS = ("-XX:+UseParallelGC",)
+
+
+def java_option(name: str, value: object) -> str:
+    # Spark splits the options as a shell would: quoted, a folder may have spaces in its name.
+    return f'"-D{name}={value}"'
+
+
+def usable_cores() -> int:
+    """The cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def usable_memory() -> int:
+    """The bytes of memory of this machine, or of the container that this process is in."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        return machine
+    return min(machine, int(limit)) if limit.isdigit() else machine
+
+
+def default_heap(memory: int) -> str:
+    """Half of the memory and at most 4g, in Spark's notation; below 1g Spark itself would not run."""
+    megabytes = min(memory // 2, LARGEST_DEFAULT_HEAP) // 1024**2
+    return f"{max(megabytes, 1024)}m"

@@ -1,0 +1,97 @@
+"""The Java process: started quietly, explained in one sentence when it does not start, ended with this process."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from .java import find_java_home
+from .start_error import StartError
+from .store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SECONDS_TO_END = 20
+
+
+def launch(conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: str = "") -> SparkSession:
+    """Start Spark with this configuration, its output going to the store's log, and return its root session.
+
+    fetching: the packages that Spark has to fetch on the way, for the message if that fails. Raises StartError.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    silence_pyspark()
+    variables = {"JAVA_HOME": str(find_java_home(store.java))}
+    if is_local:
+        # Without it Spark looks this host's name up, which is slow or wrong on many a laptop.
+        variables["SPARK_LOCAL_IP"] = "127.0.0.1"
+    spark = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+    with store.open_log() as log, environment(variables):
+        try:
+            gateway = launch_gateway(spark, {"stdout": log, "stderr": subprocess.STDOUT})
+        except PySparkRuntimeError as error:
+            raise not_started(store, fetching) from error
+    context = SparkContext(gateway=gateway, conf=spark)
+    atexit.register(stop, context)
+    return SparkSession(context)
+
+
+def silence_pyspark() -> None:
+    """Keep pyspark from printing a JSON line with a Java stack for each failed statement: dbt shows the error."""
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+
+
+@contextmanager
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """These environment variables, for the child process that is started inside."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def not_started(store: Store, fetching: str) -> StartError:
+    """Why the Java process ended before it could be used, from what it wrote."""
+    said = store.log.read_text(errors="replace")
+    if fetching and ("unresolved dependencies" in said or "UNRESOLVED DEPENDENCIES" in said):
+        return StartError(
+            f"Delta's jars ({fetching}) are not on this machine and could not be fetched: connect to the network for "
+            f"this first start, or name a mirror with `spark.jars.repositories` or `spark.jars.ivySettings` in the "
+            f"profile's server_side_parameters; details are in {store.log}."
+        )
+    lines = [line for line in said.splitlines() if "rror" in line or "xception" in line]
+    last = f" ({lines[0].strip()[:200]})" if lines else ""
+    return StartError(f"Spark's Java process ended while starting{last}: see {store.log}.")
+
+
+def stop(context: Any) -> None:
+    """End Spark and wait for its Java process, so that no file of the store is open when this process is gone."""
+    gateway = context._gateway
+    process = getattr(gateway, "proc", None)
+    if process is None or process.poll() is not None:
+        return
+    try:
+        context.stop()
+    finally:
+        # The Java process reads its standard input and ends when that closes.
+        process.stdin.close()
+        try:
+            process.wait(SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            process.kill()

@@ -1,0 +1,102 @@
+"""One Java process per Python process, one Spark session per dbt connection."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from .conf import brings_delta, spark_conf, with_jars, with_packages
+from .jars import installed_delta
+from .launch import launch, silence_pyspark
+from .settings import EmbeddedSettings, cache_folder
+from .start_error import StartError
+from .store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_starting = threading.Lock()
+# What lives as long as the process: the store that Spark was started on here, and the lock on it.
+_started_on: Path | None = None
+_claims: list[IO[str]] = []
+
+
+def open_session(settings: EmbeddedSettings) -> SparkSession:
+    """A new session (own temporary views and settings, shared tables), starting Spark if this process has none.
+
+    A Spark that already runs in this process is reused. Raises StartError if Spark cannot be started, or was started
+    here on another store.
+    """
+    if url := connect_url(settings):
+        session = open_remote(url)
+    else:
+        with _starting:
+            root = running_root() or start(settings)
+            if _started_on not in (None, settings.store):
+                raise StartError(
+                    f"This process already runs Spark on the store {_started_on} and cannot use {settings.store} "
+                    f"as well: start one process per store."
+                )
+        session = root.newSession()
+    adopt(session, settings.conf)
+    return session
+
+
+def connect_url(settings: EmbeddedSettings) -> str | None:
+    """The address of a Spark Connect server, if that is where the user's Spark is."""
+    url = settings.master or os.environ.get("SPARK_REMOTE") or ""
+    return url if url.startswith("sc://") else None
+
+
+def open_remote(url: str) -> SparkSession:
+    from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+    silence_pyspark()
+    return RemoteSession.builder.remote(url).create()
+
+
+def running_root() -> SparkSession | None:
+    """The session that this process already has, if any: ours, a notebook's or a test's."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    context = SparkContext._active_spark_context
+    if context is None or context._jsc is None or context._jsc.sc().isStopped():
+        return None
+    return SparkSession.builder.getOrCreate()
+
+
+def adopt(session: SparkSession, conf: Mapping[str, str]) -> None:
+    """Give a session those of the user's settings that a running Spark can still take."""
+    for name, value in conf.items():
+        if session.conf.get(name, None) != value and session.conf.isModifiable(name):
+            session.conf.set(name, value)
+
+
+def start(settings: EmbeddedSettings) -> SparkSession:
+    """Start Spark on the store, with Delta's jars from the cache or, the first time, fetched into it."""
+    global _started_on
+    store = Store(settings.store)
+    store.prepare()
+    if settings.is_local and settings.catalog == "hive" and not _claims:
+        _claims.append(store.claim())
+    conf, cache, jars = spark_conf(settings), cache_folder(), installed_delta()
+    if brings_delta(conf):
+        root = launch(conf, store, is_local=settings.is_local)
+    elif found := jars.found(cache):
+        conf = with_jars(conf, found, settings.is_local)
+        root = launch(conf, store, is_local=settings.is_local)
+    else:
+        ivy = Path(tempfile.mkdtemp(prefix="dbt-spark-dynamic-"))
+        atexit.register(shutil.rmtree, ivy, ignore_errors=True)
+        conf = with_packages(conf, jars, ivy)
+        root = launch(conf, store, is_local=settings.is_local, fetching=jars.packages)
+        jars.keep(Path(conf["spark.jars.ivy"]), cache)
+    _started_on = settings.store
+    return root

@@ -1,0 +1,38 @@
+"""Every name this project reserves in a user's tables, sessions and logs, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import count
+
+PREFIX = "__dynamic_"
+
+WEIGHT = f"{PREFIX}weight"
+"""Signed multiplicity of a row in a change: +n rows came, -n rows left."""
+
+PRESENT = f"{PREFIX}present"
+"""In an upsert: true where the key has a row now, false where it has none any more."""
+
+OP = f"{PREFIX}op"
+"""In a retraction: 'D' removes every copy of a row, 'I' adds one copy."""
+
+COPIES = f"{PREFIX}copies"
+"""How many copies of a row the target holds before it is retracted."""
+
+LEDGER = "dbt_spark_dynamic"
+"""The key of our entry in a Delta commit's userMetadata."""
+
+LEDGER_FORMAT = 1
+"""Raised when the ledger's fields change their meaning; a table with another format is rebuilt."""
+
+
+def is_reserved(column: str) -> bool:
+    """True if a user's column would collide with one of ours."""
+    return column.lower().startswith(PREFIX)
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name, or the name with the first number that makes it free. taken: lower-case names."""
+    if name.lower() not in taken:
+        return name
+    return next(f"{name}_{n}" for n in count(2) if f"{name}_{n}".lower() not in taken)

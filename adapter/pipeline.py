@@ -1,0 +1,87 @@
+"""The story in order: model SQL -> algebra -> change plan -> Spark SQL. What follows, committing, is in `commit`.
+
+    model = compile_model(sql, columns, catalog, types_of)      what the SELECT means, or why it is recomputed
+    plan(model.node, changed_sources, keys)                     what has to be computed
+    Renderer(dated(spans)).query(...)                           the same as Spark SQL
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from .algebra.expressions import columns
+from .algebra.nodes import Node, Project
+from .algebra.prune import prune
+from .algebra.show import show
+from .dialect import SqlglotError, parse, print_sql
+from .errors import Refusal, Volatility
+from .reading.lower import Lowering
+from .reading.relations import Catalog, Columns, Kind, Relation
+from .reading.sources import tables_of
+from .sparksql.reads import undated
+from .sparksql.render import Renderer
+
+TypesOf = Callable[[str], Columns]
+"""Columns and types of a query, by Spark's own analysis. No data is read."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model's SELECT, read.
+
+    columns: names and Spark types of the result; sources: every table it reads, views expanded; node: its algebra,
+    None where it is refused; refusal: then why; fingerprint: the same for SELECTs that mean the same to us;
+    tree: the SQL, views expanded, for a recompute of what is refused (None if it cannot be parsed).
+    """
+
+    sql: str
+    columns: Columns
+    sources: Mapping[str, Relation]
+    fingerprint: str
+    node: Node | None = None
+    refusal: Refusal | None = None
+    tree: exp.Expression | None = None
+
+    @property
+    def volatile(self) -> bool:
+        """Whether the result can change although no source does."""
+        return self.refusal is not None and self.refusal.volatility is Volatility.VOLATILE
+
+
+def compile_model(sql: str, result: Columns, catalog: Catalog, types_of: TypesOf) -> Model:
+    """Reads a SELECT that Spark has accepted. result: the columns Spark says it has."""
+
+    def types(node: Node) -> tuple[str, ...]:
+        return tuple(t for _, t in types_of(print_sql(Renderer(undated).query(node))))
+
+    try:
+        tree = parse(sql)
+    except SqlglotError as error:
+        first = str(error).splitlines()[0]
+        refusal = Refusal("SQL that the parser does not know", f"({first})", volatility=Volatility.VOLATILE)
+        return Model(sql, result, {}, _digest(sql, result), refusal=refusal)
+    lowering = Lowering(catalog, types)
+    try:
+        node = lowering.query(tree, {})
+        unmapped = [r for r in lowering.sources.values() if r.kind is not Kind.DELTA]
+        if unmapped:
+            names = ", ".join(f"{r.name} ({r.provider})" for r in unmapped)
+            raise Refusal(
+                f"the source {names}", "is not a Delta table and cannot say what changed",
+                "make it a Delta table", volatility=Volatility.VOLATILE,
+            )  # fmt: skip
+        outputs = tuple(zip((n for n, _ in result), columns(node.columns), strict=True))
+        named = prune(Project(node, outputs))
+        return Model(sql, result, dict(lowering.sources), _digest(show(named), result), node=named, tree=tree)
+    except Refusal as refusal:
+        sources = tables_of(tree, catalog)
+        text = print_sql(tree) + "".join(sorted(r.view.sql for r in sources.views if r.view))
+        return Model(sql, result, sources.tables, _digest(text, result), refusal=refusal, tree=tree)
+
+
+def _digest(meaning: str, result: Columns) -> str:
+    return hashlib.sha256(repr((meaning, result)).encode()).hexdigest()[:20]

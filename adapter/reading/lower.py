@@ -1,0 +1,227 @@
+"""SQL tree -> algebra: one SELECT at a time, or a located refusal.
+
+Every relation a SELECT reads gets names that are unique in that SELECT, so that the algebra never needs a table
+prefix. What is not in the lists here is refused by name; nothing is passed over silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from ..algebra.expressions import Expr, cast, column, columns
+from ..algebra.nodes import Aggregate, Join, Node, Project, Scan, UnionAll, Unit
+from ..names import free_name
+from .expand import View, expand
+from .grouping import lower_select_list
+from .joins import place
+from .refuse import refuse
+from .relations import Catalog, Kind, Relation, Typer
+from .scalars import scalar
+from .scope import Item, Scope, resolve
+
+ALLOWED_IN_SELECT = {
+    "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "order", "hint", "kind",
+}  # fmt: skip
+REFUSED_IN_SELECT = {
+    "limit": ("LIMIT", "keeps rows by their place in an order"),
+    "offset": ("OFFSET", "keeps rows by their place in an order"),
+    "qualify": ("QUALIFY", "filters a window function"),
+    "windows": ("WINDOW", "names a window function's frame"),
+    "laterals": ("LATERAL VIEW", "makes many rows of one"),
+    "pivots": ("PIVOT", "turns rows into columns"),
+    "sample": ("TABLESAMPLE", "keeps rows by chance"),
+    "match": ("MATCH_RECOGNIZE", "finds patterns in an order of rows"),
+}
+
+
+@dataclass
+class Lowering:
+    """ctes: what the names of the enclosing WITH clauses stand for; sources: every table that is read."""
+
+    catalog: Catalog
+    typer: Typer
+    sources: dict[str, Relation] = field(default_factory=dict)
+
+    def query(self, tree: exp.Expression, ctes: Mapping[str, Node]) -> Node:
+        """A SELECT, a set operation or one in parentheses. Its columns have the names the SQL gives them."""
+        while isinstance(tree, exp.Subquery) and not tree.alias:
+            self._only(tree, {"this", "with_"}, "a query in parentheses")
+            ctes = self._with(tree, ctes)
+            tree = tree.this
+        ctes = self._with(tree, ctes)
+        if isinstance(tree, exp.SetOperation):
+            return self._set_operation(tree, ctes)
+        if isinstance(tree, exp.Select):
+            return self._select(tree, ctes)
+        raise refuse(f"{tree.key.upper()}", "is not a SELECT that is maintained", tree)
+
+    def _with(self, tree: exp.Expression, ctes: Mapping[str, Node]) -> Mapping[str, Node]:
+        clause = tree.args.get("with_")
+        if clause is None:
+            return ctes
+        if clause.args.get("recursive"):
+            raise refuse("a recursive CTE", "has no law of change here yet", clause)
+        known = dict(ctes)
+        for cte in clause.expressions:
+            names = [c.name for c in cte.args["alias"].columns]
+            known[cte.alias.lower()] = renamed(self.query(cte.this, known), names)
+        return known
+
+    def _only(self, tree: exp.Expression, allowed: set[str], what: str) -> None:
+        for name, value in tree.args.items():
+            if value and name not in allowed:
+                construct, why = REFUSED_IN_SELECT.get(name, (f"{name.strip('_')} in {what}", "is not maintained"))
+                raise refuse(construct, why, value if isinstance(value, exp.Expression) else tree)
+
+    def _set_operation(self, tree: exp.SetOperation, ctes: Mapping[str, Node]) -> Node:
+        if not isinstance(tree, exp.Union):
+            raise refuse(tree.key.upper(), "has no law of change here yet", tree)
+        self._only(tree, {"this", "expression", "distinct", "with_", "order"}, "a UNION")
+        if tree.args.get("by_name"):
+            raise refuse("UNION BY NAME", "is not maintained", tree, "list the columns in one order")
+        inputs = tuple(self.query(side, ctes) for side in (tree.this, tree.expression))
+        union = UnionAll(self._one_type(inputs))
+        return distinct(union) if tree.args.get("distinct") else union
+
+    def _one_type(self, inputs: tuple[Node, ...]) -> tuple[Node, ...]:
+        """The inputs, cast to the types their union has: a term of the change that has one input alone must have them too."""
+        wanted = self.typer(UnionAll(inputs))
+        return tuple(cast_to(i, self.typer(i), wanted) for i in inputs)
+
+    def _select(self, tree: exp.Select, ctes: Mapping[str, Node]) -> Node:
+        self._only(tree, ALLOWED_IN_SELECT, "a SELECT")
+        scope = Scope()
+        source = self._from(tree, scope, ctes)
+        if where := tree.args.get("where"):
+            predicate = Expr.of(scalar(resolve(where.this, scope, {}), "WHERE"))
+            source = place(source, predicate)
+        node = lower_select_list(tree, source, scope)
+        quantifier = tree.args.get("distinct")
+        if quantifier is not None and quantifier.args.get("on"):
+            raise refuse("DISTINCT ON", "keeps rows by their place in an order", quantifier)
+        return distinct(node) if quantifier is not None else node
+
+    def _from(self, tree: exp.Select, scope: Scope, ctes: Mapping[str, Node]) -> Node:
+        clause = tree.args.get("from_")
+        if clause is None:
+            return Unit()
+        node = self._item(clause.this, scope, ctes)
+        for join in [*(clause.this.args.get("joins") or []), *(tree.args.get("joins") or [])]:
+            node = self._join(node, join, scope, ctes)
+        return node
+
+    def _join(self, left: Node, join: exp.Join, scope: Scope, ctes: Mapping[str, Node]) -> Node:
+        side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
+        if side or kind not in ("", "INNER", "CROSS"):
+            raise refuse(f"{side or kind} JOIN".strip(), "has no law of change here yet", join)
+        self._only(join, {"this", "on", "using", "kind", "method", "hint"}, "a JOIN")
+        before = set(name.lower() for name, _ in scope.visible)
+        right = self._item(join.this, scope, ctes, joining=True)
+        item = scope.items.pop()
+        using = tuple(i.name for i in join.args.get("using") or ())
+        if (join.args.get("method") or "").upper() == "NATURAL":
+            using = tuple(user for user, _ in item.columns if user.lower() in before)
+        elif join.args.get("method"):
+            raise refuse(f"{join.args['method']} JOIN", "is not maintained", join)
+        pairs = scope.add(item, using)
+        node: Node = Join(left, right, tuple((column(l), column(r), False) for l, r in pairs))
+        if on := join.args.get("on"):
+            node = place(node, Expr.of(scalar(resolve(on, scope, {}), "ON")))
+        return node
+
+    def _item(
+        self, tree: exp.Expression, scope: Scope, ctes: Mapping[str, Node], *, joining: bool = False
+    ) -> Node:
+        """One FROM item under names that are free in the scope. With `joining`, what it shows is left to the join."""
+        node, alias, users, qualifiers = self._relation(tree, ctes)
+        node, internal = fresh(node, alias, scope.taken)
+        item = Item(alias, qualifiers, tuple(zip(users, internal, strict=True)))
+        if joining:
+            scope.items.append(item)
+        else:
+            scope.add(item)
+        return node
+
+    def _relation(self, tree: exp.Expression, ctes: Mapping[str, Node]):  # noqa: ANN202
+        """(relation, alias, column names as the user writes them, how columns may be qualified)"""
+        alias = tree.alias
+        listed = [c.name for c in tree.args["alias"].columns] if tree.args.get("alias") else []
+        if isinstance(tree, exp.Subquery):
+            self._only(tree, {"this", "alias", "with_", "joins"}, "a subquery")
+            node = self.query(tree.this, self._with(tree, ctes))
+            qualifiers = ((alias.lower(),),) if alias else ()
+        elif isinstance(tree, exp.Table):
+            self._only(tree, {"this", "db", "catalog", "alias", "joins"}, "a table")
+            if not isinstance(tree.this, exp.Identifier):
+                raise refuse("a table function", "is not a table whose changes can be read", tree)
+            node, qualifiers = self._table(tree, ctes)
+            alias = alias or tree.name
+        else:
+            raise refuse(f"{tree.key.upper()} in FROM", "has no law of change here yet", tree)
+        users = tuple(listed) if listed else node.columns
+        return node, alias or "subquery", users, qualifiers
+
+    def _table(self, tree: exp.Table, ctes: Mapping[str, Node]) -> tuple[Node, tuple[tuple[str, ...], ...]]:
+        parts = tuple(p.name for p in tree.parts)
+        lowered = tuple(p.lower() for p in parts)
+        qualifiers = ((tree.alias.lower(),),) if tree.alias else tuple(lowered[i:] for i in range(len(lowered)))
+        if len(parts) == 1 and lowered[0] in ctes:
+            return ctes[lowered[0]], qualifiers
+        relation = self.catalog.relation(parts)
+        if relation.kind is Kind.VIEW:
+            return self._view(relation), qualifiers
+        self.sources[relation.name] = relation
+        outputs = tuple((name, name) for name, _ in relation.columns)
+        return Scan(relation.name, tree.alias or tree.name, outputs), qualifiers
+
+    def _view(self, relation: Relation) -> Node:
+        """A view is its definition, under the view's own column names."""
+        expanded: View = expand(relation)
+        node = self.query(expanded.tree, {})
+        by_name = {c.lower(): c for c in node.columns}
+        outputs = [
+            (name, column(by_name[shown.lower()]))
+            for (name, _), shown in zip(relation.columns, expanded.outputs or node.columns, strict=True)
+        ]
+        return Project(node, tuple(outputs))
+
+
+def distinct(node: Node) -> Node:
+    return Aggregate(node, tuple(zip(node.columns, columns(node.columns), strict=True)))
+
+
+def renamed(node: Node, names: list[str]) -> Node:
+    """The relation under other column names, by position; no names: as it is."""
+    if not names:
+        return node
+    return Project(node, tuple(zip(names, columns(node.columns), strict=True)))
+
+
+def fresh(node: Node, alias: str, taken: set[str]) -> tuple[Node, tuple[str, ...]]:
+    """The relation under column names that are not taken (compared without case), and those names."""
+    used = {t.lower() for t in taken}
+    names: list[str] = []
+    for name in node.columns:
+        free = name if name.lower() not in used else free_name(f"{alias}_{name}", used)
+        used.add(free.lower())
+        names.append(free)
+    if tuple(names) == node.columns:
+        return node, tuple(names)
+    if isinstance(node, Scan):
+        outputs = tuple((new, source) for new, (_, source) in zip(names, node.outputs, strict=True))
+        return Scan(node.source, node.alias, outputs), tuple(names)
+    return renamed(node, names), tuple(names)
+
+
+def cast_to(node: Node, types: tuple[str, ...], wanted: tuple[str, ...]) -> Node:
+    """The relation with its columns cast where their type is not the wanted one."""
+    if types == wanted:
+        return node
+    outputs = [
+        (name, column(name) if have == want else cast(column(name), want))
+        for name, have, want in zip(node.columns, types, wanted, strict=True)
+    ]
+    return Project(node, tuple(outputs))

@@ -1,0 +1,64 @@
+"""What may stand in an expression: a function of its columns and nothing else."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ..errors import Volatility
+from .functions import BUILT_IN, CLOCK, GENERATORS, MAINTAINED_AGGREGATES, ORDER_DEPENDENT, RANDOM, spark_name
+from .refuse import refuse
+
+
+
+def scalar(tree: exp.Expression, clause: str, *, aggregates: bool = False) -> exp.Expression:
+    """The expression itself. Raises Refusal for what has no law.
+
+    clause: where it stands, for the message; aggregates: whether an aggregate may stand in it.
+    """
+    for node in tree.walk():
+        if isinstance(node, exp.Query | exp.Exists | exp.Subquery):
+            raise refuse("a subquery in an expression", "has no law of change here yet", node, "write it as a join")
+        if isinstance(node, exp.Window):
+            raise refuse("a window function", "has no law of change here yet", node)
+        if isinstance(node, exp.AggFunc):
+            _aggregate(node, clause, aggregates)
+        elif isinstance(node, exp.Func):
+            _function(node)
+        elif isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
+            raise refuse("a parameter", "has no value in a model", node)
+    return tree
+
+
+def _aggregate(node: exp.AggFunc, clause: str, allowed: bool) -> None:
+    name = spark_name(node)
+    if not allowed:
+        raise refuse(f"{name}() in {clause}", "is an aggregate where none can be maintained", node)
+    if isinstance(node, exp.Quantile | exp.ApproxQuantile) or not isinstance(node, MAINTAINED_AGGREGATES):
+        why = (
+            "depends on the order in which rows arrive"
+            if name in ORDER_DEPENDENT
+            else "is an aggregate that has no law of change here yet"
+        )
+        raise refuse(f"{name}()", why, node)
+
+
+def _function(node: exp.Func) -> None:
+    name = spark_name(node)
+    if name in CLOCK and not (name == "unix_timestamp" and node.args.get("this") is not None):
+        raise refuse(f"{name}()", "has another value at every refresh", node, volatility=Volatility.VOLATILE)
+    if name in RANDOM:
+        raise refuse(f"{name}()", "is not a function of its arguments", node, volatility=Volatility.VOLATILE)
+    if name in GENERATORS or isinstance(node, exp.UDTF):
+        raise refuse(f"{name}()", "makes many rows of one and has no law of change here yet", node)
+    if isinstance(node, exp.Anonymous) and name in ORDER_DEPENDENT:
+        raise refuse(f"{name}()", "depends on the order in which rows arrive", node)
+    if isinstance(node, exp.Anonymous) and name not in BUILT_IN:
+        raise refuse(
+            f"the function {name}()",
+            "is not one of Spark's own, so nothing says that equal arguments give equal values",
+            node,
+            volatility=Volatility.VOLATILE,
+        )
+
+
+

@@ -1,0 +1,117 @@
+"""Names in one SELECT: which column of which FROM item a name means, by Spark's rules.
+
+Spark has accepted the query before it gets here, so an unknown or ambiguous name is not the user's error.
+Names are compared without regard to case, as Spark does by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from ..algebra.expressions import column
+from .refuse import refuse
+
+
+@dataclass(frozen=True)
+class Item:
+    """One FROM item. columns: (the user's name, the plan's name); qualifiers: the ways a column may be prefixed."""
+
+    alias: str
+    qualifiers: tuple[tuple[str, ...], ...]
+    columns: tuple[tuple[str, str], ...]
+
+    def find(self, name: str) -> str | None:
+        return next((internal for user, internal in self.columns if user.lower() == name.lower()), None)
+
+
+@dataclass
+class Scope:
+    """visible: what `*` and a bare name see, in order. A USING column is visible once."""
+
+    items: list[Item] = field(default_factory=list)
+    visible: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def taken(self) -> set[str]:
+        return {internal for item in self.items for _, internal in item.columns}
+
+    def add(self, item: Item, using: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+        """Adds a FROM item. using: names joined on; returned as (left, right) pairs of the plan's names."""
+        pairs = []
+        shared = {u.lower() for u in using}
+        for name in using:
+            left = next(i for u, i in self.visible if u.lower() == name.lower())
+            right = item.find(name)
+            assert right is not None
+            pairs.append((left, right))
+        first = [v for name in using for v in self.visible if v[0].lower() == name.lower()]
+        rest = [v for v in self.visible if v[0].lower() not in shared]
+        self.visible = first + rest + [c for c in item.columns if c[0].lower() not in shared]
+        self.items.append(item)
+        return pairs
+
+    def lookup(self, reference: exp.Column) -> exp.Expression | None:
+        """The plan's column (with struct fields behind it, if any) that a name means, or None."""
+        parts = [p for p in reference.parts if not isinstance(p, exp.Star)]
+        texts = tuple(p.name for p in parts)
+        for item in self.items:
+            for qualifier in item.qualifiers:
+                n = len(qualifier)
+                if len(texts) > n and tuple(t.lower() for t in texts[:n]) == qualifier:
+                    internal = item.find(texts[n])
+                    if internal is not None:
+                        return _fields(internal, parts[n + 1 :])
+        internal = next((i for u, i in self.visible if u.lower() == texts[0].lower()), None)
+        return _fields(internal, parts[1:]) if internal is not None else None
+
+    def star(self, star: exp.Expression) -> list[tuple[str, str]]:
+        """The columns that `*` or `t.*` stands for: (user's name, plan's name)."""
+        inner = star.this if isinstance(star, exp.Column) else star
+        listed = list(self.visible)
+        if isinstance(star, exp.Column):
+            prefix = tuple(p.name.lower() for p in star.parts[:-1])
+            matching = [i for i in self.items if prefix in i.qualifiers]
+            if not matching:
+                raise refuse("a star over a struct", "is not expanded here", star, "name its fields")
+            listed = list(matching[0].columns)
+        if inner.args.get("replace") or inner.args.get("rename"):
+            raise refuse("`* REPLACE` or `* RENAME`", "is not expanded here", star, "name the columns")
+        dropped = {e.name.lower() for e in inner.args.get("except_") or inner.args.get("except") or []}
+        return [c for c in listed if c[0].lower() not in dropped]
+
+
+def _fields(internal: str, fields: list[exp.Expression]) -> exp.Expression:
+    tree: exp.Expression = column(internal).tree.copy()
+    for f in fields:
+        tree = exp.Dot(this=tree, expression=exp.to_identifier(f.name, quoted=True))
+    return tree
+
+
+def resolve(tree: exp.Expression, scope: Scope, aliases: Mapping[str, exp.Expression], *, aliases_first: bool = False):  # noqa: ANN201
+    """A copy of an expression over the plan's columns.
+
+    aliases: names defined by the SELECT list, already over the plan's columns. They count only where FROM has no
+    such name; with aliases_first (HAVING) the other way round, but never inside an aggregate.
+    """
+
+    def put(node: exp.Expression) -> exp.Expression:
+        if not isinstance(node, exp.Column):
+            return node
+        bare = len(node.parts) == 1
+        alias = aliases.get(node.name.lower()) if bare else None
+        if alias is not None and aliases_first and not node.find_ancestor(exp.AggFunc):
+            return exp.paren(alias.copy(), copy=False) if isinstance(alias, exp.Binary) else alias.copy()
+        found = scope.lookup(node)
+        if found is not None:
+            return found
+        if alias is not None:
+            return exp.paren(alias.copy(), copy=False) if isinstance(alias, exp.Binary) else alias.copy()
+        first = aliases.get(node.parts[0].name.lower())
+        if first is not None and not bare:
+            raise refuse("a field of a column alias", "is not resolved here", node, "name the struct in a CTE")
+        raise refuse("a name", "could not be resolved", node)
+
+    return tree.copy().transform(put, copy=False)

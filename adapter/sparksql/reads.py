@@ -1,0 +1,100 @@
+"""Before, after and change of a source as Spark SQL: `VERSION AS OF`, and the change feed netted to signed rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from ..algebra.nodes import Scan, Time
+from ..changes.derivation import Feed
+from ..dialect import ChangeFeed
+from ..names import WEIGHT
+from .render import TableOf, reference
+
+ARRIVED = ("insert", "update_postimage")
+
+
+@dataclass(frozen=True)
+class Span:
+    """The versions of one source that a refresh lies between. before: consumed by the last one; after: by this one."""
+
+    before: int
+    after: int
+
+
+def table(name: str) -> exp.Table:
+    """A dotted name as a table, each part quoted. A part may hold a dot of its own in backticks."""
+    parsed = exp.to_table(name, dialect="spark")
+    for part in parsed.parts:
+        part.set("quoted", True)
+    return parsed
+
+
+def at_version(name: str, version: int) -> exp.Table:
+    """`name VERSION AS OF version`"""
+    tree = table(name)
+    tree.set("version", exp.Version(this="VERSION", kind="AS OF", expression=exp.Literal.number(version)))
+    return tree
+
+
+def dated(spans: Mapping[str, Span]) -> TableOf:
+    """The table of a scan at its time. An undated scan reads the version this refresh consumes."""
+
+    def table_of(scan: Scan) -> exp.Expression:
+        span = spans[scan.source]
+        return at_version(scan.source, span.before if scan.time is Time.BEFORE else span.after)
+
+    return table_of
+
+
+def undated(scan: Scan) -> exp.Expression:
+    """The table as it is now, for questions about types."""
+    return table(scan.source)
+
+
+def net_change(feed: Feed, span: Span) -> exp.Expression:
+    """SELECT columns, weight: what really came (+) and left (-), whatever commits it took.
+
+    A row rewritten with equal values, or deleted and inserted again by a rebuild upstream, nets to nothing.
+    """
+    # Delta's feed begins at the version after the one that was consumed.
+    source = ChangeFeed(this=table(feed.source), start=span.before + 1, end=span.after)
+    arrived = exp.In(this=exp.column("_change_type"), expressions=[exp.Literal.string(a) for a in ARRIVED])
+    sign = exp.Case(ifs=[exp.If(this=arrived, true=exp.Literal.number(1))], default=exp.Literal.number(-1))
+    weight = exp.Sum(this=sign)
+    listed = [exp.alias_(exp.column(c, quoted=True), c, quoted=True) for c in feed.columns]
+    tree = exp.Select(expressions=[*listed, exp.alias_(weight, WEIGHT, quoted=True)])
+    tree.set("from_", exp.From(this=source))
+    if feed.columns:
+        tree.set("group", exp.Group(expressions=[exp.column(c, quoted=True) for c in feed.columns]))
+    tree.set("having", exp.Having(this=exp.NEQ(this=weight.copy(), expression=exp.Literal.number(0))))
+    return tree
+
+
+def net_difference(feed: Feed, span: Span, read: Callable[[str, int], exp.Expression] = at_version) -> exp.Expression:
+    """The same from two versions of a table that has no change feed: both are read whole."""
+    sides = []
+    for version, weight in ((span.after, 1), (span.before, -1)):
+        source = read(feed.source, version)
+        listed = [exp.alias_(exp.column(c, quoted=True), c, quoted=True) for c in feed.columns]
+        literal = exp.Literal.number(1) if weight == 1 else exp.Neg(this=exp.Literal.number(1))
+        side = exp.Select(expressions=[*listed, exp.alias_(literal, WEIGHT, quoted=True)])
+        side.set("from_", exp.From(this=source))
+        sides.append(side)
+    return summed(exp.Union(this=sides[0], expression=sides[1], distinct=False), feed.columns)
+
+
+def summed(signed: exp.Expression, columns: tuple[str, ...]) -> exp.Expression:
+    """Signed rows with equal ones put together; those whose weights cancel are gone."""
+    alias = "signed"
+    source = exp.Subquery(this=signed, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    weight = exp.Sum(this=reference(alias, WEIGHT))
+    listed = [exp.alias_(reference(alias, c), c, quoted=True) for c in columns]
+    tree = exp.Select(expressions=[*listed, exp.alias_(weight, WEIGHT, quoted=True)])
+    tree.set("from_", exp.From(this=source))
+    if columns:
+        tree.set("group", exp.Group(expressions=[reference(alias, c) for c in columns]))
+    tree.set("having", exp.Having(this=exp.NEQ(this=weight.copy(), expression=exp.Literal.number(0))))
+    return tree

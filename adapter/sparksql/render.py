@@ -1,0 +1,209 @@
+"""Algebra -> one SELECT as a sqlglot tree.
+
+Nodes that SQL can say in one SELECT are put into one: FROM, joins and WHERE gather in an open block until an
+aggregate, a union or a second projection closes it. A closed block becomes a subquery of what reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+
+from sqlglot import exp
+
+from ..algebra.expressions import Expr, replace_columns
+from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Unit
+from ..names import free_name
+
+TableOf = Callable[[Scan], exp.Expression]
+"""The table a scan reads, at the scan's time, without alias."""
+
+
+@dataclass
+class Block:
+    """A SELECT under construction. columns: plan name -> expression over the tables in FROM."""
+
+    columns: dict[str, exp.Expression]
+    source: exp.Expression | None = None
+    joins: list[exp.Join] = field(default_factory=list)
+    where: list[exp.Expression] = field(default_factory=list)
+    groups: list[exp.Expression] | None = None
+    distinct: bool = False
+
+    @property
+    def closed(self) -> bool:
+        return self.groups is not None or self.distinct
+
+    def expression(self, e: Expr) -> exp.Expression:
+        return replace_columns(e.tree, self.columns)
+
+    def select(self) -> exp.Select:
+        """The finished SELECT, one aliased column for each name."""
+        listed = [exp.alias_(e.copy(), n, quoted=True) for n, e in self.columns.items()]
+        tree = exp.Select(expressions=listed or [exp.Literal.number(1)])
+        if self.source is not None:
+            tree.set("from_", exp.From(this=self.source))
+            tree.set("joins", self.joins or None)
+        if self.where:
+            tree = tree.where(*self.where, copy=False)
+        if self.groups:
+            tree.set("group", exp.Group(expressions=self.groups))
+        if self.distinct:
+            tree.set("distinct", exp.Distinct())
+        return tree
+
+
+class Renderer:
+    """Renders the relations of one plan; the aliases it gives are unique in each statement."""
+
+    def __init__(self, table_of: TableOf, named: Callable[[str], str] = str) -> None:
+        """named: the name in the session of a relation that the plan has named."""
+        self._table_of = table_of
+        self._named = named
+        self._aliases: set[str] = set()
+
+    def query(self, node: Node) -> exp.Expression:
+        """A complete query whose columns are the node's, in order."""
+        self._aliases = set()
+        return self._query(node)
+
+    def _query(self, node: Node) -> exp.Expression:
+        if isinstance(node, UnionAll):
+            return self._union(node)
+        return self._block(node).select()
+
+    def _alias(self, name: str) -> str:
+        alias = free_name(name, self._aliases)
+        self._aliases.add(alias.lower())
+        return alias
+
+    def _over(self, query: exp.Expression, names: tuple[str, ...], alias: str) -> Block:
+        """A block that reads a finished query as a subquery."""
+        alias = self._alias(alias)
+        source = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+        return Block({n: reference(alias, n) for n in names}, source)
+
+    def _open(self, node: Node) -> Block:
+        """The node as a block that can still take conditions and joins."""
+        block = self._block(node)
+        return self._over(block.select(), node.columns, "grouped") if block.closed else block
+
+    @singledispatchmethod
+    def _block(self, node: Node) -> Block:
+        raise NotImplementedError(f"no SQL for {type(node).__name__}")
+
+    @_block.register
+    def _(self, node: Scan) -> Block:
+        alias = self._alias(node.alias)
+        source = aliased(self._table_of(node), alias)
+        return Block({name: reference(alias, c) for name, c in node.outputs}, source)
+
+    @_block.register
+    def _(self, node: Named) -> Block:
+        alias = self._alias(node.name)
+        source = aliased(exp.to_table(self._named(node.name), dialect="spark"), alias)
+        return Block({n: reference(alias, n) for n in node.names}, source)
+
+    @_block.register
+    def _(self, node: Unit) -> Block:
+        return Block({})
+
+    @_block.register
+    def _(self, node: Filter) -> Block:
+        block = self._open(node.child)
+        block.where.append(block.expression(node.predicate))
+        return block
+
+    @_block.register
+    def _(self, node: Project) -> Block:
+        block = self._open(node.child) if not _only_renames(node) else self._block(node.child)
+        block.columns = {name: block.expression(e) for name, e in node.outputs}
+        return block
+
+    @_block.register
+    def _(self, node: UnionAll) -> Block:
+        return self._over(self._union(node), node.columns, "united")
+
+    def _union(self, node: UnionAll) -> exp.Expression:
+        tree = self._query(node.inputs[0])
+        for other in node.inputs[1:]:
+            tree = exp.Union(this=tree, expression=self._query(other), distinct=False)
+        return tree
+
+    @_block.register
+    def _(self, node: Join) -> Block:
+        left, right = self._open(node.left), self._open(node.right)
+        if right.source is None or left.source is None:
+            return self._with_unit(node, left, right)
+        if right.joins:
+            right = self._over(right.select(), node.right.columns, "joined")
+        on = [
+            (exp.NullSafeEQ if safe else exp.EQ)(this=_operand(left.expression(l)), expression=_operand(right.expression(r)))
+            for l, r, safe in node.equalities
+        ]
+        columns = {**left.columns, **right.columns}
+        if node.residual is not None:
+            on.append(exp.paren(replace_columns(node.residual.tree, columns), copy=False))
+        join = exp.Join(this=right.source, on=exp.and_(*on, copy=False)) if on else exp.Join(this=right.source, kind="CROSS")
+        return Block(columns, left.source, [*left.joins, join], left.where + right.where)
+
+    def _with_unit(self, node: Join, left: Block, right: Block) -> Block:
+        """One side is a single row without a table: its columns are constants of the other."""
+        base = right if left.source is None else left
+        base.columns = {**left.columns, **right.columns}
+        base.where = left.where + right.where
+        for l, r, safe in node.equalities:
+            equal = exp.NullSafeEQ if safe else exp.EQ
+            base.where.append(equal(this=_operand(base.expression(l)), expression=_operand(base.expression(r))))
+        if node.residual is not None:
+            base.where.append(base.expression(node.residual))
+        return base
+
+    @_block.register
+    def _(self, node: Semi) -> Block:
+        block = self._open(node.child)
+        if block.source is None:
+            block = self._over(block.select(), node.columns, "row")
+        keys = self._block(node.keys)
+        on = [
+            exp.NullSafeEQ(this=_operand(block.expression(e)), expression=keys.columns[k].copy()) for e, k in node.pairs
+        ]
+        block.joins.append(exp.Join(this=keys.source, side="LEFT", kind="SEMI", on=exp.and_(*on, copy=False)))
+        return block
+
+    @_block.register
+    def _(self, node: Aggregate) -> Block:
+        block = self._open(node.child)
+        groups = {name: block.expression(e) for name, e in node.groups}
+        if node.aggregates and any(isinstance(e, exp.Literal) for e in groups.values()):
+            # GROUP BY 1 means the first column, not the number: group by columns of a subquery instead.
+            inner = {name: free_name(name, {c.lower() for c in block.columns}) for name in groups}
+            block.columns |= {inner[name]: e for name, e in groups.items()}
+            block = self._over(block.select(), tuple(block.columns), "rows")
+            groups = {name: block.columns[inner[name]] for name in groups}
+        columns = {**groups, **{name: block.expression(e) for name, e in node.aggregates}}
+        if not node.aggregates:
+            return Block(columns, block.source, block.joins, block.where, distinct=True)
+        return Block(columns, block.source, block.joins, block.where, groups=list(groups.values()))
+
+
+def _only_renames(node: Project) -> bool:
+    """A projection that drops or renames columns can be said by the SELECT list of whatever is below, a DISTINCT excepted."""
+    return all(e.column is not None for _, e in node.outputs) and not (
+        isinstance(node.child, Aggregate) and not node.child.aggregates
+    )
+
+
+def _operand(tree: exp.Expression) -> exp.Expression:
+    return exp.paren(tree, copy=False) if isinstance(tree, exp.Binary | exp.Unary) else tree
+
+
+def reference(table: str, name: str) -> exp.Column:
+    """`table`.`name`"""
+    return exp.Column(this=exp.to_identifier(name, quoted=True), table=exp.to_identifier(table, quoted=True))
+
+
+def aliased(table: exp.Expression, alias: str) -> exp.Expression:
+    table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    return table

@@ -1,0 +1,181 @@
+"""The statements that move a table: created whole, or by one INSERT or MERGE. Null-safe keys live here and nowhere else.
+
+All arguments called `relation` or `source` are names or complete queries in Spark SQL; columns are bare names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..reading.relations import Columns
+from ..names import COPIES, OP, PRESENT, WEIGHT
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def listed(names: Iterable[str], prefix: str = "") -> str:
+    return ", ".join(prefix + quoted(n) for n in names)
+
+
+def equal(left: str, right: str, names: Sequence[str]) -> str:
+    """Both rows agree on all names, NULLs equal. No names: always."""
+    return " AND ".join(f"{left}.{quoted(n)} <=> {right}.{quoted(n)}" for n in names) or "TRUE"
+
+
+def create_empty(target: str, columns: Columns, layout: str) -> str:
+    """The table without rows and without data files: a process that dies while the table is first filled then leaves
+    a Delta table behind, not files that keep the next one from creating it."""
+    defined = ", ".join(f"{quoted(n)} {t}" for n, t in columns)
+    return f"CREATE TABLE IF NOT EXISTS {target} ({defined}) USING delta {layout}"
+
+
+def create(target: str, query: str, layout: str, properties: Mapping[str, str]) -> str:
+    """layout: clauses between USING and AS but for the properties (partitioning, clustering, location, comment)."""
+    pairs = ", ".join(f"{literal(k)} = {literal(v)}" for k, v in properties.items())
+    return f"CREATE OR REPLACE TABLE {target} USING delta {layout}\nTBLPROPERTIES ({pairs})\nAS\n{query}"
+
+
+def literal(text: str) -> str:
+    """A string literal."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def insert(target: str, source: str, columns: Sequence[str]) -> str:
+    return f"INSERT INTO {target} ({listed(columns)})\nSELECT {listed(columns)} FROM {source}"
+
+
+def touch(target: str) -> str:
+    """A statement that changes nothing: under a transaction identifier Delta commits it all the same."""
+    return f"INSERT INTO {target} SELECT * FROM {target} WHERE FALSE"
+
+
+def upserts_from_rows(rows: str, keys: str, key: Sequence[str], key_columns: Sequence[str], columns: Sequence[str]) -> str:
+    """For each key of the relation `keys`: its row in the query `rows`, or that it has none."""
+    names = dict(zip(key, key_columns, strict=True))
+    shown = ", ".join(
+        f"k.{quoted(names[c])} AS {quoted(c)}" if c in names else f"r.{quoted(c)} AS {quoted(c)}" for c in columns
+    )
+    on = " AND ".join(f"k.{quoted(names[c])} <=> r.{quoted(c)}" for c in key)
+    return (
+        f"SELECT {shown}, r.{quoted(PRESENT)} IS NOT NULL AS {quoted(PRESENT)}\n"
+        f"FROM {keys} AS k LEFT JOIN (SELECT q.*, TRUE AS {quoted(PRESENT)} FROM (\n{rows}\n) AS q) AS r ON {on}"
+    )
+
+
+def upserts_from_change(change: str, key: Sequence[str], columns: Sequence[str]) -> str:
+    """For each key of a net signed change: the row that came, or that only rows left."""
+    return (
+        f"SELECT {listed(columns)}, {quoted(WEIGHT)} > 0 AS {quoted(PRESENT)} FROM (\n"
+        f"  SELECT *, ROW_NUMBER() OVER (PARTITION BY {listed(key)} ORDER BY {quoted(WEIGHT)} DESC) AS {quoted(OP)}\n"
+        f"  FROM {change}) WHERE {quoted(OP)} = 1"
+    )
+
+
+def merge_upserts(
+    target: str, source: str, key: Sequence[str], columns: Sequence[str], comparable: Sequence[str], bounds: str = ""
+) -> str:
+    """One MERGE by key. Rows whose values did not change are not written; a column that cannot be compared counts as changed.
+
+    bounds: a further condition on the target `t` that every matching row satisfies, to skip files.
+    """
+    values = [c for c in columns if c not in key]
+    same = equal("t", "s", [c for c in values if c in comparable])
+    changed = f"NOT ({same})" if all(c in comparable for c in values) else "TRUE"
+    update = (
+        f"WHEN MATCHED AND {changed} THEN UPDATE SET {', '.join(f't.{quoted(c)} = s.{quoted(c)}' for c in values)}\n"
+        if values
+        else ""
+    )
+    return (
+        f"MERGE INTO {target} AS t USING (SELECT * FROM {source}) AS s\n"
+        f"ON {equal('t', 's', key)}{f' AND {bounds}' if bounds else ''}\n"
+        f"WHEN MATCHED AND NOT s.{quoted(PRESENT)} THEN DELETE\n{update}"
+        f"WHEN NOT MATCHED AND s.{quoted(PRESENT)} THEN INSERT ({listed(columns)}) VALUES ({listed(columns, 's.')})"
+    )
+
+
+def copies_held(target: str, change: str, columns: Sequence[str]) -> str:
+    """The rows that lose copies, with how many the target holds now."""
+    return (
+        f"SELECT {listed(columns, 'c.')}, c.{quoted(WEIGHT)}, COUNT(t.{quoted(COPIES)}) AS {quoted(COPIES)}\n"
+        f"FROM (SELECT * FROM {change} WHERE {quoted(WEIGHT)} < 0) AS c\n"
+        f"LEFT JOIN (SELECT *, 1 AS {quoted(COPIES)} FROM {target}) AS t ON {equal('t', 'c', columns)}\n"
+        f"GROUP BY {listed(columns, 'c.')}, c.{quoted(WEIGHT)}"
+    )
+
+
+def rows_that_came(change: str, columns: Sequence[str]) -> str:
+    """Each row of a net signed change as often as it came."""
+    return _repeated(f"SELECT * FROM {change} WHERE {quoted(WEIGHT)} > 0", quoted(WEIGHT), columns)
+
+
+def _repeated(source: str, times: str, columns: Sequence[str]) -> str:
+    return (
+        f"SELECT {listed(columns)} FROM (SELECT {listed(columns)}, "
+        f"EXPLODE(ARRAY_REPEAT(0, CAST({times} AS INT))) AS {quoted(OP)} FROM ({source}))"
+    )
+
+
+def merge_retractions(target: str, change: str, held: str, columns: Sequence[str], bounds: str = "") -> str:
+    """Exact multiset change in one commit: D removes every copy of a row, I puts back those that stay and adds the new.
+
+    held: the relation of `copies_held`.
+    """
+    stay = _repeated(
+        f"SELECT * FROM {held} WHERE {quoted(COPIES)} + {quoted(WEIGHT)} > 0",
+        f"{quoted(COPIES)} + {quoted(WEIGHT)}",
+        columns,
+    )
+    return (
+        f"MERGE INTO {target} AS t USING (\n"
+        f"  SELECT 'D' AS {quoted(OP)}, {listed(columns)} FROM {held}\n"
+        f"  UNION ALL SELECT 'I', {listed(columns)} FROM ({stay})\n"
+        f"  UNION ALL SELECT 'I', {listed(columns)} FROM ({rows_that_came(change, columns)})\n"
+        f") AS s ON s.{quoted(OP)} = 'D' AND {equal('t', 's', columns)}{f' AND {bounds}' if bounds else ''}\n"
+        f"WHEN MATCHED THEN DELETE\n"
+        f"WHEN NOT MATCHED AND s.{quoted(OP)} = 'I' THEN INSERT ({listed(columns)}) VALUES ({listed(columns, 's.')})"
+    )
+
+
+def difference(query: str, target: str, columns: Sequence[str]) -> str:
+    """What turns the target into the query's result: a net signed change."""
+    names = listed(columns)
+    return (
+        f"SELECT {names}, SUM({quoted(WEIGHT)}) AS {quoted(WEIGHT)} FROM (\n"
+        f"SELECT {names}, 1 AS {quoted(WEIGHT)} FROM (\n{query}\n)\n"
+        f"UNION ALL SELECT {names}, -1 FROM {target}\n"
+        f") GROUP BY {names} HAVING SUM({quoted(WEIGHT)}) <> 0"
+    )
+
+
+def duplicates_after_change(target: str, change: str, key: Sequence[str]) -> str:
+    """Keys that would have more than one row after a net signed change: the key, and its rows."""
+    keys = listed(key)
+    return (
+        f"SELECT {keys}, SUM({quoted(WEIGHT)}) AS {quoted(COPIES)} FROM (\n"
+        f"  SELECT {keys}, {quoted(WEIGHT)} FROM {change}\n"
+        f"  UNION ALL SELECT {listed(key, 't.')}, 1 FROM {target} AS t LEFT SEMI JOIN "
+        f"(SELECT * FROM {change} WHERE {quoted(WEIGHT)} > 0) AS c ON {equal('t', 'c', key)}\n"
+        f") GROUP BY {keys} HAVING SUM({quoted(WEIGHT)}) > 1 LIMIT 5"
+    )
+
+
+def duplicates_after_upserts(target: str, upserts: str, merge_key: Sequence[str], key: Sequence[str]) -> str:
+    """The same after upserts by another key than the one that must be unique."""
+    keys = listed(key)
+    came = f"(SELECT * FROM {upserts} WHERE {quoted(PRESENT)})"
+    return (
+        f"SELECT {keys}, COUNT(*) AS {quoted(COPIES)} FROM (\n"
+        f"  SELECT {keys} FROM {came}\n"
+        f"  UNION ALL SELECT {listed(key, 't.')} FROM {target} AS t LEFT SEMI JOIN {came} AS c ON {equal('t', 'c', key)} "
+        f"LEFT ANTI JOIN {upserts} AS u ON {equal('t', 'u', merge_key)}\n"
+        f") GROUP BY {keys} HAVING COUNT(*) > 1 LIMIT 5"
+    )
+
+
+def duplicates_in(query: str, key: Sequence[str]) -> str:
+    """Keys with more than one row in a query."""
+    keys = listed(key)
+    return f"SELECT {keys}, COUNT(*) AS {quoted(COPIES)} FROM (\n{query}\n) GROUP BY {keys} HAVING COUNT(*) > 1 LIMIT 5"

