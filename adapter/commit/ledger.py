@@ -33,7 +33,7 @@ class Entry:
 
     generation: the same from one rebuild to the next; sequence: 1, 2, … within it; base: the version of the table
     that the refresh was computed against (-1 for a rebuild); definition: fingerprint of the SELECT and what it is
-    applied with; rows_in: changed rows of the sources, None if not counted.
+    applied with; columns: name and type of the result's columns; rows_in: changed rows of the sources, None if not counted.
     """
 
     sources: Mapping[str, Consumed]
@@ -42,6 +42,7 @@ class Entry:
     generation: str
     sequence: int
     base: int
+    columns: tuple[tuple[str, str], ...]
     reason: str | None = None
     rows_in: int | None = None
     refresh: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -62,6 +63,7 @@ class Entry:
             fields = json.loads(user_metadata or "")[LEDGER]
             if fields["format"] != LEDGER_FORMAT:
                 return None
+            fields["columns"] = tuple((n, t) for n, t in fields["columns"])
             fields["sources"] = {name: Consumed(**c) for name, c in fields["sources"].items()}
             return cls(**fields)
         except (ValueError, KeyError, TypeError):

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import ConfigError, ConflictError, DynamicTableError, Refusal
 from ..names import is_reserved
-from .engine import SqlError
+from .engine import DESCRIBE, SqlError
 from .spec import Spec
 
 CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED", "ConcurrentAppend", "ConcurrentTransaction", "MetadataChanged")
@@ -21,6 +21,7 @@ def explained(error: SqlError, spec: Spec) -> DynamicTableError:
     where = spec.place
     if at:
         number, column = int(at.group(1)), int(at.group(2))
+        column -= len(DESCRIBE) if number == 1 else 0
         lines = spec.sql.splitlines()
         if 0 < number <= len(lines):
             where += f", line {number} of the compiled SQL:\n            {lines[number - 1]}\n            {' ' * column}^"

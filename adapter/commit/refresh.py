@@ -65,8 +65,8 @@ class Refresh:
         if position is None or position.entry is None or self.spec.full_refresh:
             return self._create(self._why_created(position))
         self._check_untouched(position)
-        if self._columns_moved():
-            return self._create("the columns of the SELECT changed")
+        if moved := self._columns_moved(position.entry):
+            return self._create(moved)
         return self._maintain(position.entry)
 
     # ---- looking
@@ -82,7 +82,7 @@ class Refresh:
             )
 
     def _read(self) -> Model:
-        result = self.engine.columns(self.spec.sql)
+        result = self.engine.columns(self.spec.sql.strip().removesuffix(";"))
         problems.check_names([name for name, _ in result], self.spec)
         model = compile_model(self.spec.sql, result, self.catalog, self.engine.columns)
         if self.spec.refresh_mode is RefreshMode.FULL:
@@ -133,9 +133,14 @@ class Refresh:
                 remedy=f"rebuild it with `dbt run --full-refresh`, or undo the change: RESTORE TABLE {self.spec.target} TO VERSION AS OF {position.version}",
             )
 
-    def _columns_moved(self) -> bool:
+    def _columns_moved(self, entry: Entry) -> str | None:
+        """Why the table cannot hold the SELECT's rows as it is, if it cannot."""
         assert self.target is not None
-        return _comparable(self.target.columns) != _comparable(self.model.columns)
+        if _comparable(entry.columns) != _comparable(self.model.columns):
+            return "the columns of the SELECT changed"
+        if [n.lower() for n, _ in self.target.columns] != [n.lower() for n, _ in entry.columns]:
+            return "the table's columns are no longer those of the SELECT"
+        return None
 
     def _why_created(self, position: Position | None) -> str | None:
         if position is None:
@@ -154,13 +159,13 @@ class Refresh:
             return self._recompute(entry, refusal.reason)
         changes: dict[str, Change] = {}
         for name in self.model.sources:
+            if name not in entry.sources:
+                return self._recompute(entry, f"the source {name} is new")
             found = change_of(self.engine, self.catalog.tables[name], entry.sources[name])
             if isinstance(found, Lost):
                 return self._lost(entry, found)
             if found is not None:
                 changes[name] = found
-        if not changes and refusal is None:
-            return self._unchanged(entry)
         if not changes:
             return self._unchanged(entry)
         if refusal is not None:
@@ -184,6 +189,7 @@ class Refresh:
                 state = self.catalog.delta(name)
                 if state and with_change_feed(self.engine, state, self.spec.source_change_feed, self.spec.place):
                     self.catalog.again(name)
+        self._distrust_other_types()
         query = self._query()
         if self.checked:
             self._check_unique(duplicates_in(query, self.checked))
@@ -203,6 +209,15 @@ class Refresh:
             Code.CREATED, "create", reason, rows_inserted=commit.rows_written, sources=self._versions(None),
             notes=tuple(self.notes),
         )  # fmt: skip
+
+    def _distrust_other_types(self) -> None:
+        """A SELECT that has other types once read and printed again was not understood: it is recomputed as it was written."""
+        if self.model.node is None:
+            return
+        printed = self.engine.columns(self._query())
+        if [t for _, t in printed] != [t for _, t in self.model.columns]:
+            refusal = Refusal("the SELECT", "has other types when it is read and printed again")
+            self.model = replace(self.model, node=None, refusal=refusal)
 
     def _recompute(self, entry: Entry, reason: str) -> Outcome:
         """The whole query again, applied as a difference, so that readers of the table's feed see only real changes."""
@@ -293,7 +308,7 @@ class Refresh:
             for n in self.model.sources
             if (t := self.catalog.delta(n)) is not None
         }
-        return Entry(sources, self.definition, technique, generation, sequence, base, reason, rows_in)
+        return Entry(sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in)
 
     def _base(self) -> int:
         assert self.target is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..reading.relations import Columns
 from .describe import described
-from .engine import SqlError, Table, Written
+from .engine import DESCRIBE, SqlError, Table, Written
 from .history import parse_actions
 
 MERGE_COUNTS = ("num_inserted_rows", "num_updated_rows", "num_deleted_rows")
@@ -32,7 +32,7 @@ class SqlEngine:
             raise SqlError(str(error)) from error
 
     def columns(self, sql: str) -> Columns:
-        return tuple((row[0], row[1]) for row in self.rows(f"DESCRIBE QUERY {sql}"))
+        return tuple((row[0], row[1]) for row in self.rows(DESCRIBE + sql))
 
     def setting(self, name: str) -> str:
         value = self._execute(f"SET {name}", told=False)[1][0][1]

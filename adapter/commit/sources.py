@@ -62,7 +62,8 @@ def change_of(engine: Engine, now: Table, then: Consumed) -> Change | Lost | Non
     if now.version < then.version:
         why = f"its version is {now.version}, but version {then.version} was consumed: it was recreated, or restored from an older copy"
         return Lost(now.name, why)
-    commits = commits_between(engine, now, then.version, now.version)
+    most = MOST_COMMITS if now.id == then.id else None
+    commits = commits_between(engine, now, then.version, now.version, most)
     if now.id != then.id and not _replaced_in_place(engine, now, then, commits):
         return Lost(now.name, f"it was dropped and recreated (its table id was {then.id} and is {now.id})")
     if now.version == then.version:
@@ -76,9 +77,11 @@ def change_of(engine: Engine, now: Table, then: Consumed) -> Change | Lost | Non
     return Change(span, rows, now.has_change_feed)
 
 
-def commits_between(engine: Engine, now: Table, after: int, until: int) -> list[Commit] | None:
-    """The commits after one version up to another; None if there are very many or the log no longer has them all."""
-    if until - after > MOST_COMMITS:
+def commits_between(
+    engine: Engine, now: Table, after: int, until: int, most: int | None
+) -> list[Commit] | None:
+    """The commits after one version up to another; None if there are more than `most`, or the log lacks some."""
+    if most is not None and until - after > most:
         return None
     commits = []
     for version in range(after + 1, until + 1):

@@ -1,7 +1,8 @@
 """Spark and Delta inside this process: what a profile of only `type` and `schema` runs on.
 
     settings.py    what the user may choose, and where the store is by default
-    java.py        a Java that Spark can use, or one sentence
+    java.py        a Java that Spark can use, from a package if need be, or one sentence
+    trust.py       this machine's certificate authorities, for that one
     jars.py        Delta's two jars: fetched once, found ever after
     conf.py        settings → Spark's own configuration, pure
     store.py       the folder with tables, metastore and log; one process at a time

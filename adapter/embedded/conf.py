@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,9 @@ CHANGE_FEED_DEFAULT = "spark.databricks.delta.properties.defaults.enableChangeDa
 LOG4J = Path(__file__).with_name("log4j2.properties")
 GIGABYTE = 1024**3
 LARGEST_DEFAULT_HEAP = 4 * GIGABYTE
+
+# Java refuses to start with two garbage collectors. Ours is the one for throughput on a small heap.
+COLLECTOR = re.compile(r"-XX:\+Use\w+GC")
 
 # The user's value is joined to ours instead of replacing it: (setting, separator).
 JOINED = (
@@ -51,9 +55,11 @@ def brings_delta(conf: dict[str, str]) -> bool:
 
 def with_jars(conf: dict[str, str], jars: Sequence[Path], is_local: bool) -> dict[str, str]:
     """Add jars that are on this machine: to the class path, or for a cluster to what is sent to its executors."""
-    # On one machine spark.jars would be copied and served to ourselves; the class path costs nothing.
-    name, separator = ("spark.driver.extraClassPath", os.pathsep) if is_local else ("spark.jars", ",")
-    return merged({name: separator.join(map(str, jars))}, conf)
+    # On one machine spark.jars would be copied and served to ourselves; the class path costs
+    # nothing.
+    if is_local:
+        return merged({"spark.driver.extraClassPath": os.pathsep.join(map(str, jars))}, conf)
+    return merged({"spark.jars": ",".join(map(str, jars))}, conf)
 
 
 def with_packages(conf: dict[str, str], jars: DeltaJars, ivy: Path) -> dict[str, str]:
@@ -72,7 +78,8 @@ def delta_conf() -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         # Every Delta table made here is a changelog that dynamic tables can follow.
         CHANGE_FEED_DEFAULT: "true",
-        # Literal lists of some hundred keys are deep trees: the default stack of 1m overflows in the planner.
+        # Literal lists of some hundred keys are deep trees: the default stack of 1m overflows in
+        # the planner.
         "spark.driver.extraJavaOptions": "-Xss4m",
     }
 
@@ -89,7 +96,9 @@ def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
     """As many partitions as cores, listening on loopback only, silent, and all files inside the store."""
     cores = usable_cores()
     store = Store(settings.store)
-    options = ["-Xss4m", *JVM_OPTIONS, java_option("log4j2.configurationFile", LOG4J.as_uri())]
+    options = ["-Xss4m", java_option("log4j2.configurationFile", LOG4J.as_uri())]
+    if not COLLECTOR.search(settings.conf.get("spark.driver.extraJavaOptions", "")):
+        options.append("-XX:+UseParallelGC")
     conf = {
         "spark.master": settings.master or f"local[{cores}]",
         "spark.driver.memory": default_heap(usable_memory()),
@@ -109,9 +118,6 @@ def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
             f"jdbc:derby:;databaseName={store.metastore};create=true"
         )
     return conf | {"spark.driver.extraJavaOptions": " ".join(options)}
-
-
-JVM_OPTIONS = ("-XX:+UseParallelGC",)
 
 
 def java_option(name: str, value: object) -> str:

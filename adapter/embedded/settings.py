@@ -16,9 +16,10 @@ APPLICATION = "dbt-spark-dynamic"
 class EmbeddedSettings:
     """One session's settings, complete: nothing is looked up later.
 
-    store: folder of tables, metastore and log; catalog: 'hive' keeps table names between processes, 'in-memory' does
-    not; master: a Spark master, None for all cores of this machine; driver_memory: Spark's notation ('2g'), None for
-    half of this machine's memory and at most 4g; conf: Spark settings of the user, which win over ours.
+    store: folder of tables, metastore and log; catalog: 'hive' keeps table names between processes,
+    'in-memory' does not; master: a Spark master, None for all cores of this machine; driver_memory:
+    Spark's notation ('2g'), None for half of this machine's memory and at most 4g; conf: Spark
+    settings of the user, which win over ours.
     """
 
     store: Path
@@ -33,7 +34,9 @@ class EmbeddedSettings:
         return (self.master or "local").startswith("local")
 
 
-def choose_store(name: str, chosen: str | None = None, env: Mapping[str, str] | None = None) -> Path:
+def choose_store(
+    name: str, chosen: str | None = None, env: Mapping[str, str] | None = None
+) -> Path:
     """The store's folder: the environment's, else the chosen one, else one per `name` in the user's data folder."""
     env = os.environ if env is None else env
     if said := env.get(STORE_VARIABLE) or chosen:

@@ -53,10 +53,11 @@ class Store:
     def claim(self) -> IO[str]:
         """Keep other processes from the metastore for as long as the returned file is open.
 
-        Derby allows one process at a time and says so only after a minute of retries and a page of Java; a lock of
-        our own says it at once. The system releases it when the process ends, however it ends.
+        Derby allows one process at a time and says so only after a minute of retries and a page of
+        Java; a lock of our own says it at once. The system releases it when the process ends,
+        however it ends.
         """
-        holder = open(self.folder / "in_use", "a+")
+        holder = open(self.folder / "in_use", "a+")  # noqa: SIM115 - stays open with the process
         try:
             fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -64,8 +65,9 @@ class Store:
             process = holder.read().strip()
             holder.close()
             raise StartError(
-                f"The store {self.folder} is in use by process {process}, and its metastore allows one at a time: wait "
-                f"until that ends, or give this one another store (profile key `store`, or {STORE_VARIABLE})."
+                f"The store {self.folder} is in use by process {process}, and its metastore allows "
+                f"one at a time: wait until that ends, or give this one another store (profile key "
+                f"`store`, or {STORE_VARIABLE})."
             ) from error
         holder.truncate(0)
         holder.write(str(os.getpid()))

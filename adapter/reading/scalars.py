@@ -42,9 +42,26 @@ def _aggregate(node: exp.AggFunc, clause: str, allowed: bool) -> None:
         raise refuse(f"{name}()", why, node)
 
 
+def is_volatile(tree: exp.Expression) -> bool:
+    """Whether anything in a query can have another value although no table changed."""
+    return any(_volatile(node) for node in tree.find_all(exp.Func, exp.TableSample))
+
+
+def _volatile(node: exp.Expression) -> bool:
+    if isinstance(node, exp.TableSample):
+        return True
+    name = spark_name(node)
+    unknown = isinstance(node, exp.Anonymous) and name not in BUILT_IN
+    return _reads_clock(node, name) or name in RANDOM or unknown
+
+
+def _reads_clock(node: exp.Func, name: str) -> bool:
+    return name in CLOCK and not (name == "unix_timestamp" and bool(node.args.get("this") or node.expressions))
+
+
 def _function(node: exp.Func) -> None:
     name = spark_name(node)
-    if name in CLOCK and not (name == "unix_timestamp" and node.args.get("this") is not None):
+    if _reads_clock(node, name):
         raise refuse(f"{name}()", "has another value at every refresh", node, volatility=Volatility.VOLATILE)
     if name in RANDOM:
         raise refuse(f"{name}()", "is not a function of its arguments", node, volatility=Volatility.VOLATILE)

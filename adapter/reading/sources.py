@@ -15,10 +15,11 @@ from .relations import Catalog, Kind, Relation
 
 @dataclass
 class Tables:
-    """tables: by name, views followed to what they read; views: every view on the way."""
+    """tables: by name, views followed to what they read; views, trees: every view on the way, and its query."""
 
     tables: dict[str, Relation] = field(default_factory=dict)
     views: list[Relation] = field(default_factory=list)
+    trees: list[exp.Expression] = field(default_factory=list)
 
 
 def tables_of(tree: exp.Expression, catalog: Catalog) -> Tables:
@@ -38,7 +39,8 @@ def _gather(tree: exp.Expression, catalog: Catalog, found: Tables) -> None:
             continue
         found.views.append(relation)
         try:
-            _gather(expand(relation).tree, catalog, found)
+            found.trees.append(expand(relation).tree)
+            _gather(found.trees[-1], catalog, found)
         except Refusal:
             found.tables[relation.name] = Relation(relation.name, Kind.OTHER, relation.columns, provider="view")
 

@@ -10,6 +10,7 @@
 """
 
 from dbt.adapters.base import AdapterPlugin
+
 from dbt.adapters.spark_dynamic.credentials import SparkDynamicCredentials
 from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
 from dbt.include import spark_dynamic

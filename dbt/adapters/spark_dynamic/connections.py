@@ -14,8 +14,9 @@ from dbt.adapters.contracts.connection import (
 )
 from dbt.adapters.exceptions import FailedToConnectError
 from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnectionMethod
-from dbt.adapters.spark_dynamic.cursor import SessionHandle
 from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.spark_dynamic.cursor import SessionHandle
 from dbt_spark_dynamic.embedded.session import open_session
 from dbt_spark_dynamic.embedded.start_error import StartError
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.exceptions import DbtRuntimeError
+
 from dbt_spark_dynamic.embedded.conf import CHANGE_FEED_DEFAULT
 from dbt_spark_dynamic.embedded.settings import CATALOGS, EmbeddedSettings, choose_store
 
@@ -16,8 +17,9 @@ SESSION_KEYS = ("store", "catalog", "master", "driver_memory")
 class SparkDynamicCredentials(SparkCredentials):
     """A profile of only `type` and `schema` is complete: a Spark inside the dbt process.
 
-    store: folder for tables, metastore and log; catalog: 'hive' (tables are remembered between runs) or 'in-memory';
-    master: a Spark master, by default all cores of this machine; driver_memory: in Spark's notation ('8g').
+    store: folder for tables, metastore and log; catalog: 'hive' (tables are remembered between
+    runs) or 'in-memory'; master: a Spark master, by default all cores of this machine;
+    driver_memory: in Spark's notation ('8g').
     """
 
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION
@@ -29,17 +31,19 @@ class SparkDynamicCredentials(SparkCredentials):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # For the servers behind thrift, http and odbc too: the tables made through this adapter are changelogs.
+        # For the servers behind thrift, http and odbc too: the tables made through this adapter are
+        # changelogs.
         self.server_side_parameters.setdefault(CHANGE_FEED_DEFAULT, "true")
         given = [key for key in SESSION_KEYS if getattr(self, key) is not None]
         if given and self.method != SparkConnectionMethod.SESSION:
             raise DbtRuntimeError(
-                f"The profile's {', '.join(given)} would have no effect with `method: {self.method}`: "
-                f"remove it, or use `method: session`."
+                f"The profile's {', '.join(given)} would have no effect with "
+                f"`method: {self.method}`: remove it, or use `method: session`."
             )
         if self.catalog is not None and self.catalog not in CATALOGS:
             raise DbtRuntimeError(
-                f"The profile's `catalog: {self.catalog}` is unknown: use one of {', '.join(CATALOGS)}."
+                f"The profile's `catalog: {self.catalog}` is unknown: use one of "
+                f"{', '.join(CATALOGS)}."
             )
 
     @property

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionWrapper
+from dbt_common.exceptions import DbtDatabaseError
+
 from dbt.adapters.spark_dynamic.failures import plain_message
 from dbt.adapters.spark_dynamic.literals import sql_literal
-from dbt_common.exceptions import DbtDatabaseError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession

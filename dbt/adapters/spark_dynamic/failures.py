@@ -1,7 +1,8 @@
-"""What Spark and Delta really said: the message, its SQL state and position, without plan and Java stack.
+"""What Spark and Delta really said: the message, its SQL state and position, without plan and Java
+stack.
 
-pyspark asks Spark for the text of each error, Spark does not know Delta's, and so pyspark reports its own failure to
-ask. The original is still there, one or two causes further down.
+pyspark asks Spark for the text of each error, Spark does not know Delta's, and so pyspark reports
+its own failure to ask. The original is still there, one or two causes further down.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import re
 from collections.abc import Iterator
 
 MASK = "Cannot find main error class"
-# The condition is how dbt-spark tells a missing table from a failure, and how users search for a remedy.
+# The condition is how dbt-spark tells a missing table from a failure, and how users search for a
+# remedy.
 CONDITION = re.compile(r"\[[A-Z0-9_.]+\]")
 STATE = re.compile(r"SQLSTATE: \w{5}(?:; line \d+ pos \d+|\s*\(line \d+, pos \d+\))?")
 # Where a message stops being one: the statement again, the plan, the stack.
@@ -19,9 +21,10 @@ END = re.compile(r"\n== SQL|\n\s+at |\nDriver stacktrace|\n+JVM stacktrace|;\n")
 
 def plain_message(error: BaseException) -> str:
     """The failure in Spark's or Delta's own words, from any exception that a Spark session raises."""
-    said = [message for message in messages(error) if MASK not in message]
+    said = [message for message in messages(error) if message and MASK not in message]
     with_condition = [message for message in said if CONDITION.match(message)]
-    # The deepest cause that has a condition: what wraps it only says that a job, a stage, a task was aborted.
+    # The deepest cause that has a condition: what wraps it only says that a job, a stage, a task
+    # was aborted.
     chosen = with_condition or said or [type(error).__name__]
     return without_plan(chosen[-1])
 

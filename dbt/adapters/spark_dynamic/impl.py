@@ -11,6 +11,7 @@ from dbt.adapters.base import BaseRelation
 from dbt.adapters.base.impl import AdapterTrackingRelationInfo
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
+
 from dbt.adapters.spark_dynamic import __version__
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
 from dbt.adapters.spark_dynamic.dynamic_table import DynamicTables
@@ -53,10 +54,11 @@ class SparkDynamicAdapter(DynamicTables, Seeds, SparkAdapter):
         )
 
     def pre_model_hook(self, config: Any) -> None:
-        """Fill in what the model leaves open: Delta as its format, MERGE where there is a key to merge by.
+        """Fill in what the model leaves open: Delta as its format, MERGE where there is a key to
+        merge by.
 
-        dbt-spark's materializations read these configs one by one with a default of their own (parquet, append), so
-        the place to change the default is the config itself.
+        dbt-spark's materializations read these configs one by one with a default of their own
+        (parquet, append), so the place to change the default is the config itself.
         """
         node = config.model.config
         if node.get("materialized") in WITHOUT_FILES:

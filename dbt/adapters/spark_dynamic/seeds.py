@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base import available
 from dbt.adapters.base.meta import AdapterMeta
+
 from dbt.adapters.spark_dynamic.literals import sql_literal
 
 if TYPE_CHECKING:

@@ -1,0 +1,5 @@
+SELECT
+    user,
+    COUNT(url) AS cnt
+FROM {{ source('web', 'clicks') }}
+GROUP BY user

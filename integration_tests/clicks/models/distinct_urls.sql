@@ -1,0 +1,2 @@
+SELECT DISTINCT url
+FROM {{ source('web', 'clicks') }}

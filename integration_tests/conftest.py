@@ -1,0 +1,162 @@
+"""One real Spark for all tests of this folder, and dbt projects that run on it inside this process.
+
+    spark          the root session: temporary store, table names in memory only
+    dbt_project    a small project with a schema of its own; `dbt_project.dbt("run")` runs dbt
+                   inside this process, on the same Spark
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from dbt_spark_dynamic.embedded.session import open_session, running_root
+from dbt_spark_dynamic.embedded.settings import STORE_VARIABLE, EmbeddedSettings
+from integration_tests.maintained import Maintained
+
+if TYPE_CHECKING:
+    from dbt.cli.main import dbtRunnerResult
+    from pyspark.sql import Row, SparkSession
+
+HERE = Path(__file__).parent
+TEST_CONF = {
+    # As dbt-spark sets it for every connection: a query in a test means what it means in a model.
+    "spark.sql.ansi.enabled": "false",
+    # Many small statements: the second compiler would cost more than its code saves.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def store() -> Iterator[Path]:
+    """The folder of this process's tables; every profile used in this process gets it too."""
+    with tempfile.TemporaryDirectory(
+        prefix="dbt-spark-dynamic-tests-", ignore_cleanup_errors=True
+    ) as folder:
+        os.environ[STORE_VARIABLE] = folder
+        os.environ["DBT_SEND_ANONYMOUS_USAGE_STATS"] = "false"
+        yield Path(folder)
+        del os.environ[STORE_VARIABLE]
+
+
+@pytest.fixture(scope="session")
+def spark(store: Path) -> SparkSession:
+    """The root session of the one Spark in this process. It stops when the process ends."""
+    open_session(EmbeddedSettings(store=store, catalog="in-memory", conf=dict(TEST_CONF)))
+    root = running_root()
+    assert root is not None
+    return root
+
+
+@dataclass
+class DbtProject:
+    """A dbt project on disk with a schema of its own, and the session to look at what it made.
+
+    lines: what dbt said at info level or above in the last invocation, without colours.
+    """
+
+    folder: Path
+    schema: str
+    session: SparkSession
+    lines: list[str] = field(default_factory=list)
+
+    def write(self, path: str, text: str) -> Path:
+        """Write a file of the project (models/…, seeds/…); the text may be indented."""
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    def model(self, name: str, sql: str, **config: Any) -> Path:
+        """Write models/<name>.sql with these configs: model("m", "select 1", materialized="table").
+        """
+        rendered = ", ".join(f"{key}={value!r}" for key, value in config.items())
+        head = f"{{{{ config({rendered}) }}}}\n" if config else ""
+        return self.write(f"models/{name}.sql", f"{head}{sql}\n")
+
+    def invoke(self, *arguments: str) -> dbtRunnerResult:
+        """Run dbt inside this process, whatever comes of it."""
+        from dbt.cli.main import dbtRunner
+
+        self.lines = []
+        folders = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
+        quiet = ["--log-path", str(self.folder / "logs"), "--no-use-colors"]
+        command, *rest = arguments
+        return dbtRunner(callbacks=[self._note]).invoke([*quiet, command, *rest, *folders])
+
+    def dbt(self, *arguments: str) -> dbtRunnerResult:
+        """Run dbt and fail the test unless it succeeds."""
+        result = self.invoke(*arguments)
+        assert result.success, "\n".join(self.lines) or str(result.exception)
+        return result
+
+    def fails(self, *arguments: str) -> str:
+        """Run dbt, fail the test if it succeeds, and return all that it said."""
+        result = self.invoke(*arguments)
+        assert not result.success, f"dbt {' '.join(arguments)} succeeded, but must not"
+        return "\n".join([*self.lines, str(result.exception or "")])
+
+    def sql(self, statement: str) -> list[Row]:
+        """Run a statement with unqualified names meaning this project's schema."""
+        return self.session.sql(statement).collect()
+
+    def _note(self, event: Any) -> None:
+        if event.info.level != "debug":
+            self.lines.append(event.info.msg)
+
+
+@pytest.fixture
+def new_project(spark: SparkSession, tmp_path_factory: Any) -> Iterator[Callable[..., DbtProject]]:
+    """Makes projects: new_project(threads=4, **keys of the profile's output)."""
+    made = []
+
+    def make(threads: int = 1, **profile: Any) -> DbtProject:
+        schema = f"t_{uuid.uuid4().hex[:8]}"
+        session = spark.newSession()
+        session.sql(f"create schema {schema}")
+        session.sql(f"use {schema}")
+        project = DbtProject(tmp_path_factory.mktemp("project"), schema, session)
+        output = {"type": "spark_dynamic", "schema": schema, "threads": threads, **profile}
+        profiles = {"tests": {"target": "dev", "outputs": {"dev": output}}}
+        project.write("profiles.yml", yaml.safe_dump(profiles))
+        project.write(
+            "dbt_project.yml",
+            yaml.safe_dump({"name": "tests", "version": "1.0", "profile": "tests"}),
+        )
+        made.append(project)
+        return project
+
+    yield make
+    for project in made:
+        project.session.sql(f"drop schema if exists {project.schema} cascade")
+
+
+@pytest.fixture
+def dbt_project(new_project: Callable[..., DbtProject]) -> DbtProject:
+    """A project with one thread."""
+    return new_project()
+
+
+@pytest.fixture
+def maintained(spark: SparkSession) -> Iterator[Maintained]:
+    """A schema for dynamic tables that are refreshed without dbt."""
+    session, schema = spark.newSession(), f"t_{uuid.uuid4().hex[:8]}"
+    session.conf.set("spark.databricks.delta.properties.defaults.enableChangeDataFeed", "true")
+    session.sql(f"CREATE SCHEMA {schema}")
+    session.sql(f"USE {schema}")
+    yield Maintained(session, schema)
+    session.sql(f"DROP SCHEMA {schema} CASCADE")

@@ -1,0 +1,50 @@
+"""Dynamic tables without dbt around them: a schema, its tables, and the refresh itself, for tests that need many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dbt_spark_dynamic.commit.classic import ClassicEngine
+from dbt_spark_dynamic.commit.engine import Engine
+from dbt_spark_dynamic.commit.outcome import Outcome
+from dbt_spark_dynamic.commit.refresh import refresh
+from dbt_spark_dynamic.commit.spec import Spec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass
+class Maintained:
+    """models: name -> SELECT over tables of the schema, unqualified names meaning this schema."""
+
+    session: SparkSession
+    schema: str
+    models: dict[str, str] = field(default_factory=dict)
+    statements: list[str] = field(default_factory=list)
+    wrap: Callable[[Engine], Engine] = staticmethod(lambda engine: engine)
+
+    def sql(self, statement: str) -> list[Any]:
+        return self.session.sql(statement).collect()
+
+    def refresh(self, name: str, **options: Any) -> Outcome:
+        """One refresh. options: fields of Spec."""
+        sql = options.pop("sql", self.models.get(name, ""))
+        self.models[name] = sql
+        self.statements.clear()
+        spec = Spec(target=f"{self.schema}.{name}", sql=sql, place=f"models/{name}.sql", **options)
+        return refresh(spec, self.wrap(ClassicEngine(self.session, self.statements.append)))
+
+    def rows(self, name: str) -> list[tuple[Any, ...]]:
+        return sorted((tuple(r) for r in self.session.table(name).collect()), key=repr)
+
+    def difference(self, name: str) -> int:
+        """Rows that the table and its query do not have in common, copies counted, both ways."""
+        table, query = f"SELECT * FROM {name}", self.models[name]
+        both = f"(({table}) EXCEPT ALL ({query})) UNION ALL (({query}) EXCEPT ALL ({table}))"
+        return int(self.sql(f"SELECT COUNT(*) FROM ({both})")[0][0])
+
+    def version(self, name: str) -> int:
+        return int(self.sql(f"DESCRIBE HISTORY {name} LIMIT 1")[0]["version"])

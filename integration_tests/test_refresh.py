@@ -1,0 +1,251 @@
+"""What one refresh promises: the right technique, one commit with its ledger, and nothing else written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dbt_spark_dynamic.commit.outcome import Code
+from dbt_spark_dynamic.commit.spec import ChangelogMode, LostHistoryPolicy, RefreshMode
+from dbt_spark_dynamic.names import LEDGER
+from integration_tests.maintained import Maintained
+
+PER_CUSTOMER = "SELECT customer, COUNT(*) AS n, SUM(amount) AS total FROM orders GROUP BY customer"
+
+
+@pytest.fixture
+def orders(maintained: Maintained) -> Maintained:
+    maintained.sql("CREATE TABLE orders (id BIGINT, customer STRING, amount DECIMAL(10,2)) USING delta")
+    maintained.sql("INSERT INTO orders VALUES (1, 'a', 10), (2, 'a', 20), (3, 'b', 5), (4, NULL, 7)")
+    return maintained
+
+
+def test_an_aggregate_is_maintained_by_its_changed_groups(orders: Maintained) -> None:
+    assert orders.refresh("m", sql=PER_CUSTOMER).code is Code.CREATED
+    orders.sql("INSERT INTO orders VALUES (5, 'b', 1), (6, 'c', 2), (7, NULL, 3)")
+    outcome = orders.refresh("m")
+    assert (outcome.code, outcome.rows_in) == (Code.INCREMENTAL, 3)
+    assert (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted) == (1, 2, 0)
+    assert orders.difference("m") == 0
+    assert outcome.line().startswith(f"INCREMENTAL {outcome.technique}: 3 changed in, +1 ~2 -0 out, orders v1→v2")
+
+
+def test_conflicting_changes_between_two_refreshes(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER)
+    for statement in (
+        "INSERT INTO orders VALUES (5, 'c', 1), (5, 'c', 1)",
+        "UPDATE orders SET customer = 'b', amount = amount + 1 WHERE id = 1",
+        "DELETE FROM orders WHERE customer IS NULL",
+        "UPDATE orders SET id = id",
+        "INSERT INTO orders VALUES (4, NULL, NULL)",
+        "DELETE FROM orders WHERE id = 5",
+    ):
+        orders.sql(statement)
+    assert orders.refresh("m").code is Code.INCREMENTAL
+    assert orders.difference("m") == 0
+
+
+def test_empty_and_refilled(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER)
+    orders.sql("DELETE FROM orders")
+    outcome = orders.refresh("m")
+    assert (outcome.code, outcome.rows_deleted, orders.rows("m")) == (Code.INCREMENTAL, 3, [])
+    orders.sql("INSERT INTO orders VALUES (9, 'z', NULL)")
+    assert orders.refresh("m").code is Code.INCREMENTAL
+    assert orders.rows("m") == [("z", 1, None)]
+
+
+def test_rows_without_a_key_keep_their_exact_number(orders: Maintained) -> None:
+    orders.sql("INSERT INTO orders VALUES (8, 'd', 1), (8, 'd', 1), (8, 'd', 1)")
+    orders.refresh("m", sql="SELECT customer, amount FROM orders")
+    orders.sql("INSERT INTO orders VALUES (9, 'd', 1)")
+    assert orders.refresh("m").technique == "append"
+    orders.sql("DELETE FROM orders WHERE id = 9")
+    outcome = orders.refresh("m")
+    assert (outcome.technique, outcome.rows_deleted) == ("retract", 1)
+    assert orders.difference("m") == 0
+    orders.sql("UPDATE orders SET customer = 'e' WHERE id = 8")
+    assert orders.refresh("m").technique == "retract"
+    assert orders.difference("m") == 0
+
+
+def test_nothing_changed_commits_nothing_and_runs_no_job(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER)
+    version, tracker = orders.version("m"), orders.session.sparkContext.statusTracker()
+    before = set(tracker.getJobIdsForGroup(None))
+    outcome = orders.refresh("m")
+    assert (outcome.code, outcome.rows_affected) == (Code.NO_CHANGE, 0)
+    assert set(tracker.getJobIdsForGroup(None)) == before
+    assert orders.version("m") == version
+
+
+def test_a_change_without_effect_is_committed_with_the_ledger(orders: Maintained) -> None:
+    orders.refresh("m", sql="SELECT customer, SUM(amount) AS s FROM orders WHERE amount > 100 GROUP BY customer")
+    orders.sql("INSERT INTO orders VALUES (9, 'z', 1)")
+    outcome = orders.refresh("m")
+    assert (outcome.code, outcome.rows_affected) == (Code.INCREMENTAL, 0)
+    assert ledger(orders, "m")["sources"][f"{orders.schema}.orders"]["version"] == orders.version("orders")
+    assert orders.refresh("m").code is Code.NO_CHANGE
+
+
+def test_rewriting_equal_rows_upstream_nets_to_nothing(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER)
+    orders.sql("CREATE OR REPLACE TABLE orders USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true) AS SELECT * FROM orders")
+    outcome = orders.refresh("m")
+    assert (outcome.code, outcome.technique, orders.difference("m")) == (Code.NO_CHANGE, "no_op", 0)
+    orders.sql(
+        "CREATE OR REPLACE TABLE orders USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true) "
+        "AS SELECT id, customer, CAST(amount + IF(id = 3, 1, 0) AS DECIMAL(10,2)) AS amount FROM orders"
+    )
+    outcome = orders.refresh("m")
+    assert (outcome.code, outcome.rows_updated, orders.difference("m")) == (Code.INCREMENTAL, 1, 0)
+
+
+def test_maintenance_commits_are_no_change(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER)
+    orders.sql("OPTIMIZE orders")
+    orders.sql("ALTER TABLE orders SET TBLPROPERTIES ('a' = 'b')")
+    orders.sql("OPTIMIZE m")
+    orders.sql("ALTER TABLE m SET TBLPROPERTIES ('a' = 'b')")
+    assert orders.refresh("m").code is Code.NO_CHANGE
+
+
+def test_the_ledger_is_in_the_commit_of_the_data(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER)
+    orders.sql("INSERT INTO orders VALUES (5, 'b', 1)")
+    orders.refresh("m")
+    entry = ledger(orders, "m")
+    source = entry["sources"][f"{orders.schema}.orders"]
+    assert source["version"] == 2
+    assert source["id"] == orders.sql("DESCRIBE DETAIL orders")[0]["id"]
+    assert (entry["technique"], entry["rows_in"], entry["sequence"]) == ("keyed", 1, 2)
+
+
+def test_settings_do_not_outlive_the_commit(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER)
+    for name in ("commitInfo.userMetadata", "write.txnAppId", "write.txnVersion"):
+        assert orders.session.conf.get(f"spark.databricks.delta.{name}", None) is None
+
+
+def test_a_reformatted_select_is_no_change_and_an_edited_one_takes_effect(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER)
+    same = "select  CUSTOMER as customer,\n count(*) n, -- how many\n sum(o.amount) as total\nfrom orders o group by 1"
+    assert orders.refresh("m", sql=same).code is Code.NO_CHANGE
+    outcome = orders.refresh("m", sql=PER_CUSTOMER.replace("GROUP", "WHERE amount > 6 GROUP"))
+    assert (outcome.code, orders.difference("m")) == (Code.RECOMPUTE, 0)
+    assert "the SELECT or its configuration changed" in outcome.line()
+    assert (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted) == (0, 0, 1)
+
+
+def test_other_columns_rebuild_the_table(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER)
+    outcome = orders.refresh("m", sql="SELECT customer, MAX(amount) AS most FROM orders GROUP BY customer")
+    assert (outcome.code, outcome.reason) == (Code.CREATED, "the columns of the SELECT changed")
+    assert orders.difference("m") == 0
+
+
+def test_full_refresh_rebuilds(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER)
+    assert orders.refresh("m", full_refresh=True).reason == "--full-refresh was asked for"
+    orders.sql("INSERT INTO orders VALUES (5, 'b', 1)")
+    assert orders.refresh("m").code is Code.INCREMENTAL
+    assert orders.difference("m") == 0
+
+
+def test_what_has_no_law_is_recomputed_as_a_difference(orders: Maintained) -> None:
+    ranked = "SELECT id, ROW_NUMBER() OVER (ORDER BY amount, id) AS place FROM orders"
+    orders.refresh("m", sql=ranked)
+    assert orders.refresh("m").code is Code.NO_CHANGE
+    orders.sql("INSERT INTO orders VALUES (5, 'b', 9)")
+    outcome = orders.refresh("m")
+    assert outcome.code is Code.RECOMPUTE
+    assert "a window function" in (outcome.reason or "")
+    assert (outcome.rows_inserted, outcome.rows_deleted, orders.difference("m")) == (3, 2, 0)
+
+
+def test_a_moving_clock_recomputes_although_no_table_changed(orders: Maintained) -> None:
+    orders.refresh("m", sql="SELECT id, CURRENT_TIMESTAMP() AS seen FROM orders")
+    outcome = orders.refresh("m")
+    assert outcome.code is Code.RECOMPUTE
+    assert "current_timestamp()" in (outcome.reason or "")
+
+
+def test_refresh_mode_full(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER, refresh_mode=RefreshMode.FULL)
+    orders.sql("INSERT INTO orders VALUES (5, 'b', 9)")
+    outcome = orders.refresh("m", refresh_mode=RefreshMode.FULL)
+    assert (outcome.code, orders.difference("m")) == (Code.RECOMPUTE, 0)
+
+
+def test_declared_key_is_merged_by(orders: Maintained) -> None:
+    orders.refresh("m", sql="SELECT id, customer FROM orders", unique_key=("ID",))
+    orders.sql("UPDATE orders SET customer = 'x' WHERE id = 1")
+    outcome = orders.refresh("m", unique_key=("ID",))
+    assert (outcome.technique, outcome.rows_updated, orders.difference("m")) == ("merge", 1, 0)
+
+
+def test_a_key_is_known_downstream(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER)
+    orders.refresh("down", sql="SELECT customer, total * 2 AS twice FROM m WHERE n > 0")
+    orders.sql("UPDATE orders SET amount = 99 WHERE id = 3")
+    orders.refresh("m")
+    outcome = orders.refresh("down")
+    assert (outcome.technique, outcome.rows_updated, orders.difference("down")) == ("merge", 1, 0)
+
+
+def test_views_are_expanded_to_their_tables(orders: Maintained) -> None:
+    orders.sql("CREATE VIEW big (who, much) AS WITH o AS (SELECT * FROM orders) SELECT customer, amount FROM o WHERE amount > 6")
+    orders.sql("CREATE VIEW bigger AS SELECT who AS Who, much FROM big")
+    orders.refresh("m", sql="SELECT who, SUM(much) AS s FROM bigger GROUP BY who")
+    orders.sql("INSERT INTO orders VALUES (5, 'b', 9)")
+    outcome = orders.refresh("m")
+    assert (outcome.code, orders.difference("m")) == (Code.INCREMENTAL, 0)
+    orders.sql("CREATE OR REPLACE VIEW big (who, much) AS SELECT customer, amount FROM orders")
+    outcome = orders.refresh("m")
+    assert (outcome.code, orders.difference("m")) == (Code.RECOMPUTE, 0)
+
+
+def test_a_source_in_another_format_is_recomputed(orders: Maintained) -> None:
+    orders.sql("CREATE TABLE plain USING parquet AS SELECT 1 AS a")
+    orders.refresh("m", sql="SELECT a, COUNT(*) AS n FROM plain GROUP BY a")
+    orders.sql("INSERT INTO plain VALUES (1), (2)")
+    outcome = orders.refresh("m")
+    assert (outcome.code, orders.difference("m")) == (Code.RECOMPUTE, 0)
+    assert "is not a Delta table" in (outcome.reason or "")
+
+
+def test_columns_that_cannot_be_compared_are_rebuilt(orders: Maintained) -> None:
+    orders.refresh("m", sql="SELECT id, MAP(customer, amount) AS pairs FROM orders WHERE customer IS NOT NULL LIMIT 100")
+    orders.sql("DELETE FROM orders WHERE id = 1")
+    outcome = orders.refresh("m")
+    assert outcome.code is Code.CREATED
+    assert "cannot be compared" in (outcome.reason or "")
+
+
+def test_a_lost_history_may_be_recomputed_on_request(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER)
+    orders.sql("DROP TABLE orders")
+    orders.sql("CREATE TABLE orders USING delta AS SELECT 1L AS id, 'q' AS customer, CAST(1 AS DECIMAL(10,2)) AS amount")
+    outcome = orders.refresh("m", on_lost_history=LostHistoryPolicy.RECOMPUTE)
+    assert (outcome.code, orders.difference("m")) == (Code.RECOMPUTE, 0)
+    assert "dropped and recreated" in (outcome.reason or "") or "recreated" in (outcome.reason or "")
+
+
+def test_append_mode_appends(orders: Maintained) -> None:
+    options = {"changelog_mode": ChangelogMode.APPEND}
+    orders.refresh("m", sql="SELECT customer, amount FROM orders WHERE amount > 5", **options)
+    orders.sql("INSERT INTO orders VALUES (5, 'b', 9)")
+    assert orders.refresh("m", **options).technique == "append"
+    assert orders.difference("m") == 0
+
+
+def test_types_of_a_union_hold_when_one_side_changes(orders: Maintained) -> None:
+    orders.refresh("m", sql="SELECT id AS v FROM orders UNION ALL SELECT amount FROM orders WHERE amount > 100 UNION ALL SELECT customer FROM orders WHERE id < 0")
+    orders.sql("INSERT INTO orders VALUES (7, 'b', 9)")
+    assert orders.refresh("m").code is Code.INCREMENTAL
+    assert orders.difference("m") == 0
+
+
+def ledger(tables: Maintained, name: str) -> dict:
+    return json.loads(tables.sql(f"DESCRIBE HISTORY {name} LIMIT 1")[0]["userMetadata"])[LEDGER]

@@ -1,0 +1,1 @@
+"""Tests without Spark: the laws, generated queries in DuckDB, and units."""

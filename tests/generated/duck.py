@@ -1,0 +1,129 @@
+"""DuckDB in Spark's place: the SQL that a refresh sends is translated, and every version of the sources is a table.
+
+`VERSION AS OF n` of a table becomes the table of that name in the schema that holds the script's n-th state.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import duckdb
+from sqlglot import ErrorLevel, exp
+
+from dbt_spark_dynamic.commit.engine import Table, Written
+from dbt_spark_dynamic.dialect import parse
+from dbt_spark_dynamic.reading.relations import Columns, Kind, Relation, View
+
+from .tables import TABLES, VIEW, VIEW_COLUMNS, VIEW_SQL, Script
+
+SPARK_TYPES = {"INTEGER": "int", "VARCHAR": "string", "HUGEINT": "decimal(38,0)"}
+"""Where Spark's name of a type is another than DuckDB's; a HUGEINT is what DuckDB makes of a sum of integers."""
+
+
+AGO = "states_ago_"
+"""Stands in a translated statement for the schema of the states so many refreshes ago."""
+
+
+@lru_cache(maxsize=2048)
+def translated(sql: str) -> str:
+    """Spark SQL as DuckDB's. `t VERSION AS OF n` becomes the table t in the schema AGO followed by n."""
+    tree = parse(sql)
+    for table in tree.find_all(exp.Table):
+        version = table.args.get("version")
+        if version is not None:
+            table.set("version", None)
+            table.set("db", exp.to_identifier(f"{AGO}{version.expression.name}_"))
+    for when in tree.find_all(exp.When):
+        # Spark's `UPDATE SET t.a = s.a` is `UPDATE SET a = s.a` here.
+        if isinstance(update := when.args["then"], exp.Update):
+            for assignment in update.expressions:
+                assignment.this.set("table", None)
+    return tree.sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE, copy=False)
+
+
+class Duck:
+    """An engine of refreshes, as far as computing and applying a change plan asks for one."""
+
+    def __init__(self) -> None:
+        self._connection = duckdb.connect(config={"threads": 1})
+        self._filled: set[str] = set()
+        self._states, self._now = "", 0
+        self._run("CREATE MACRO array_repeat(x, n) AS repeat([x], n)")
+
+    def enter(self, seed: int, refreshes: int) -> None:
+        """Makes the states of a script the versions of the sources, once."""
+        self._states = f"script_{seed}_{refreshes}_v"
+        if self._states in self._filled:
+            return
+        self._filled.add(self._states)
+        for name, columns in TABLES.items():
+            listed = ", ".join(f"{c} {kind}" for c, kind in columns)
+            self._run(f"CREATE OR REPLACE TABLE main.{name} ({listed})")
+        self._run("USE main")
+        for n, statements in enumerate(Script.random(seed, refreshes).rounds):
+            for statement in statements:
+                self._run(statement)
+            self._run(f"CREATE SCHEMA {self._states}{n}")
+            for name in TABLES:
+                self._run(f"CREATE TABLE {self._states}{n}.{name} AS FROM main.{name}")
+            self._run(f"USE {self._states}{n}")
+            self._run(f"CREATE VIEW {VIEW} AS {translated(VIEW_SQL)}")
+            self._run("USE main")
+        for name in TABLES:
+            self._run(f"DROP TABLE main.{name}")
+
+    def at(self, version: int) -> None:
+        """Bare names of tables now mean their state at this version."""
+        self._now = version
+        self._run(f"USE {self._states}{version}")
+
+    def forget(self, name: str) -> None:
+        self._run(f"DROP TABLE IF EXISTS {name}")
+
+    def _translated(self, sql: str) -> str:
+        """The statement in the states of the current script.
+
+        Versions are counted back from now, so that one statement in every refresh is translated once.
+        """
+        ago = re.sub(r"VERSION AS OF (\d+)", lambda m: f"VERSION AS OF {self._now - int(m[1])}", sql)
+        return re.sub(rf"{AGO}(\d+)_", lambda m: f"{self._states}{self._now - int(m[1])}", translated(ago))
+
+    def _run(self, sql: str) -> duckdb.DuckDBPyConnection:
+        return self._connection.execute(sql)
+
+    # --- what a refresh asks of its engine
+
+    def columns(self, sql: str) -> Columns:
+        described = self._run(f"DESCRIBE {self._translated(sql)}").fetchall()
+        return tuple((name, SPARK_TYPES.get(kind, kind.lower())) for name, kind, *_ in described)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._run(self._translated(sql)).fetchall()
+
+    def pin(self, name: str, sql: str, *, few: bool) -> int:
+        query = self._translated(sql)
+        self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
+        return self._run(f"SELECT COUNT(*) FROM {name}").fetchall()[0][0]
+
+    def unpin(self, name: str) -> None:
+        self._run(f"DROP TABLE IF EXISTS {name}")
+
+    def write(self, sql: str, settings: Mapping[str, str]) -> Written:
+        self._run(self._translated(sql))
+        return Written()
+
+    def table(self, name: str) -> Table | None:
+        raise NotImplementedError("a refresh asks the catalog")
+
+    # --- what reading a model asks of its catalog
+
+    def relation(self, parts: tuple[str, ...]) -> Relation:
+        name = parts[-1].lower()
+        if name == VIEW:
+            columns = tuple((c, kind.lower()) for c, kind in VIEW_COLUMNS)
+            view = View(VIEW_SQL, ("main",), tuple(c for c, _ in VIEW_COLUMNS))
+            return Relation(VIEW, Kind.VIEW, columns, view)
+        return Relation(name, Kind.DELTA, tuple((c, kind.lower()) for c, kind in TABLES[name]))

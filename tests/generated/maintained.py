@@ -1,0 +1,63 @@
+"""One model maintained through a script of changes: created whole, then refreshed by its change plan alone."""
+
+from __future__ import annotations
+
+from dbt_spark_dynamic.algebra.keys import unique_key
+from dbt_spark_dynamic.commit.apply import Applier
+from dbt_spark_dynamic.commit.incremental import Incremental
+from dbt_spark_dynamic.commit.ledger import Entry
+from dbt_spark_dynamic.commit.sources import Change
+from dbt_spark_dynamic.commit.spec import Spec
+from dbt_spark_dynamic.pipeline import Model, compile_model
+from dbt_spark_dynamic.sparksql.reads import Span, dated
+from dbt_spark_dynamic.sparksql.render import Renderer
+from dbt_spark_dynamic.sparksql.statements import difference
+
+from .duck import Duck
+
+TARGET = "memory.main.maintained"
+
+
+class Maintained:
+    """by_key=False: applied as exact multiset changes even where a key is known."""
+
+    def __init__(self, duck: Duck, sql: str, *, by_key: bool) -> None:
+        self._duck, self._sql = duck, sql
+        duck.at(0)
+        duck.forget(TARGET)
+        self.model: Model = compile_model(sql, duck.columns(sql), duck, duck.columns)
+        duck.write(f"CREATE TABLE {TARGET} AS {sql}", {})
+        assert self.model.refusal is None, self.model.refusal
+        assert self.model.node is not None
+        self._key = unique_key(self.model.node, {}) if by_key else None
+
+    def refresh(self, version: int) -> None:
+        """From the version before to this one."""
+        duck, spec = self._duck, Spec(TARGET, self._sql)
+        duck.at(version)
+        span = Span(version - 1, version)
+        changes = {name: Change(span, None, feed=False) for name in self.model.sources}
+        work = Incremental(duck, self.model, changes, {}, spec)
+        try:
+            assert work.read_feeds() is None
+            if not work.changed:
+                return
+            plan = work.plan(by_key=self._key is not None)
+            entry = Entry(
+                sources={}, definition="", technique="", generation="", sequence=1, base=0,
+                columns=self.model.columns,
+            )  # fmt: skip
+            applier = Applier(
+                duck, spec, self.model.columns, self._key, (), entry, lambda sql, _: duck.write(sql, {}), _unused
+            )
+            applier.plan(plan, work, Renderer(dated(dict.fromkeys(self.model.sources, span)), work.name))
+        finally:
+            work.forget()
+
+    def differences(self) -> list[tuple]:
+        """Rows by which the table is not its query evaluated from scratch, each with how many copies are missing."""
+        return self._duck.rows(difference(self._sql, TARGET, [name for name, _ in self.model.columns]))
+
+
+def _unused(sql: str) -> None:
+    raise AssertionError("no key is declared, so none is checked")

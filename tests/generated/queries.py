@@ -1,0 +1,234 @@
+"""Random SELECTs over the shapes that are maintained, nested in any order, as Spark SQL that DuckDB understands too.
+
+FROM items are tables, a view, CTEs (used more than once), and subqueries; joined by comma, CROSS, ON, USING and with themselves.
+A query is a function of its seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from .scalars import Column, Scalars
+from .tables import TABLES, VIEW, VIEW_COLUMNS
+
+KIND_OF = {
+    "INT": "int", "BIGINT": "int", "STRING": "string", "DECIMAL(10,2)": "decimal", "DECIMAL(6,1)": "decimal",
+    "DATE": "date", "BOOLEAN": "bool",
+}  # fmt: skip
+
+MOST_ROWS = 400
+"""What a FROM clause may be expected to give: joins that would give more are not made."""
+
+Outputs = tuple[Column, ...]
+"""The columns of a query: their bare names and kinds."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something that can stand in FROM. text: without alias; rows: about how many it has."""
+
+    text: str
+    columns: Outputs
+    rows: int
+
+
+@dataclass(frozen=True)
+class Query:
+    sql: str
+    columns: Outputs
+    rows: int
+
+
+def random_query(random: Random) -> str:
+    """One SELECT whose columns have names of their own, nested up to three deep."""
+    return Queries(random).model(random.choice((1, 2, 2, 3))).sql
+
+
+def _columns(typed: Sequence[tuple[str, str]]) -> Outputs:
+    return tuple(Column(name, KIND_OF[kind]) for name, kind in typed)
+
+
+BASE = (
+    *(Source(name, _columns(typed), 8) for name, typed in TABLES.items()),
+    Source(VIEW, _columns(VIEW_COLUMNS), 4),
+)
+
+
+class Queries:
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.scalars = Scalars(random)
+        self._names = 0
+
+    def _name(self, prefix: str) -> str:
+        self._names += 1
+        return f"{prefix}{self._names}"
+
+    def _chance(self, percent: int) -> bool:
+        return self.scalars.chance(percent)
+
+    def model(self, depth: int) -> Query:
+        ctes: list[tuple[str, Query]] = []
+        for _ in range(self.random.choice((0, 0, 1, 2))):
+            query = self._query(depth - 1, None, tuple(_source(n, q) for n, q in ctes))
+            ctes.append((self._name("cte"), query))
+        body = self._query(depth, None, tuple(_source(n, q) for n, q in ctes))
+        if not ctes:
+            return body
+        listed = ", ".join(f"{name} AS ({query.sql})" for name, query in ctes)
+        return Query(f"WITH {listed} {body.sql}", body.columns, body.rows)
+
+    def _query(self, depth: int, kinds: tuple[str, ...] | None, ctes: tuple[Source, ...]) -> Query:
+        """A SELECT or a UNION. kinds: what its columns must be, None for anything."""
+        first = self._select(depth, kinds, ctes)
+        if depth <= 0 or not self._chance(20):
+            return first
+        second = self._select(depth - 1, tuple(c.kind for c in first.columns), ctes)
+        how = self.random.choice(("UNION ALL", "UNION ALL", "UNION"))
+        return Query(f"{first.sql} {how} {second.sql}", first.columns, first.rows + second.rows)
+
+    # --- FROM
+
+    def _source(self, depth: int, ctes: tuple[Source, ...]) -> Source:
+        if ctes and self._chance(50):
+            return self.random.choice(ctes)
+        if depth > 0 and self._chance(40):
+            query = self._query(depth - 1, None, ctes)
+            return Source(f"({query.sql})", query.columns, query.rows)
+        return self.random.choice(BASE)
+
+    def _from(self, depth: int, ctes: tuple[Source, ...]) -> tuple[str, list[tuple[str, Source]], list[str], int]:
+        """(FROM clause, the items in it by alias, conditions left to WHERE, rows)"""
+        source = self._source(depth, ctes)
+        alias = self._name("t")
+        text, items, where, rows = f"{source.text} AS {alias}", [(alias, source)], [], source.rows
+        # A JOIN binds tighter than a comma, and sees only what stands on its own side of it.
+        commas = self._chance(30)
+        for _ in range(self.random.choice((0, 0, 0, 1, 1, 2))):
+            same = self._chance(20)
+            other = source if same else self._source(depth - 1, ctes)
+            other_alias = self._name("t")
+            on = self._equalities(items, other_alias, other)
+            expected = rows * other.rows // (3 if on else 1)
+            if expected > MOST_ROWS:
+                continue
+            item = f"{other.text} AS {other_alias}"
+            rows = max(expected, 1)
+            shared = self._shared(items, other)
+            if commas:
+                text += f", {item}"
+                where += on
+            elif shared and self._chance(25):
+                text += f" JOIN {item} USING ({shared})"
+            elif not on:
+                text += f" CROSS JOIN {item}"
+            else:
+                if self._chance(20):
+                    on.append(self.scalars.predicate(_visible([*items, (other_alias, other)])))
+                text += f" JOIN {item} ON {' AND '.join(on)}"
+            items.append((other_alias, other))
+        return text, items, where, rows
+
+    def _equalities(self, items: list[tuple[str, Source]], alias: str, other: Source) -> list[str]:
+        left, right = _visible(items), _visible([(alias, other)])
+        pairs = [(a, b) for a in left for b in right if a.kind == b.kind and a.kind in ("int", "string", "date")]
+        if not pairs or self._chance(10):
+            return []
+        chosen = self.random.sample(pairs, min(len(pairs), self.random.choice((1, 1, 2))))
+        return [f"{a.text} {'<=>' if self._chance(25) else '='} {b.text}" for a, b in chosen]
+
+    def _shared(self, items: list[tuple[str, Source]], other: Source) -> str | None:
+        """A column name that USING can join on: in `other` and in exactly one item so far, of one kind."""
+        if len(items) > 1:
+            return None
+        mine = {c.text: c.kind for c in items[0][1].columns}
+        shared = [c.text for c in other.columns if mine.get(c.text) == c.kind and c.kind in ("int", "string")]
+        return self.random.choice(shared) if shared else None
+
+    # --- SELECT
+
+    def _select(self, depth: int, kinds: tuple[str, ...] | None, ctes: tuple[Source, ...]) -> Query:
+        text, items, where, rows = self._from(depth, ctes)
+        columns = _visible(items)
+        if self._chance(40):
+            where = [*where, self.scalars.predicate(columns)]
+        tail = f" FROM {text}" + (f" WHERE {' AND '.join(where)}" if where else "")
+        shape = self.random.randrange(100)
+        if shape < 45:
+            return self._plain(columns, items, kinds, tail, rows)
+        if shape < 85:
+            return self._grouped(columns, kinds, tail, rows)
+        return self._total(columns, kinds, tail)
+
+    def _wanted(self, kinds: tuple[str, ...] | None, columns: list[Column], most: int) -> tuple[str, ...]:
+        if kinds is not None:
+            return kinds
+        return tuple(self.random.choice(columns).kind for _ in range(self.random.randint(1, most)))
+
+    def _plain(
+        self, columns: list[Column], items: list[tuple[str, Source]], kinds: tuple[str, ...] | None, tail: str, rows: int
+    ) -> Query:
+        distinct = "DISTINCT " if self._chance(30) else ""
+        if kinds is None and len(items) == 1 and self._chance(15):
+            return Query(f"SELECT {distinct}*{tail}", items[0][1].columns, rows)
+        listed, outputs, known = [], [], list(columns)
+        for kind in self._wanted(kinds, columns, 4):
+            e = self.scalars.expression(known, kind)
+            name = self._output_name(e, [c.text for c in outputs])
+            listed.append(e if e.split(".")[-1] == name and self._chance(50) else f"{e} AS {name}")
+            outputs.append(Column(name, kind))
+            # A later column may be computed from an earlier one by its alias.
+            if listed[-1] != e and self._chance(20) and name not in {c.text.split(".")[-1] for c in columns}:
+                known.append(outputs[-1])
+        return Query(f"SELECT {distinct}{', '.join(listed)}{tail}", tuple(outputs), rows)
+
+    def _output_name(self, expression: str, taken: list[str]) -> str:
+        """Often the column's own name, so that names meet again further up."""
+        bare = expression.split(".")[-1]
+        if bare.isidentifier() and expression.count(".") == 1 and bare not in taken and self._chance(60):
+            return bare
+        return self._name("c")
+
+    def _grouped(self, columns: list[Column], kinds: tuple[str, ...] | None, tail: str, rows: int) -> Query:
+        groups = [Column(self.scalars.expression(columns, k, 1), k) for k in self._wanted(None, columns, 2)]
+        groups = [g for i, g in enumerate(groups) if "." in g.text and g not in groups[:i]] or [columns[0]]
+        wanted = kinds or (*(g.kind for g in groups), *self._aggregate_kinds())
+        listed, outputs, by = [], [], [g.text for g in groups]
+        for i, kind in enumerate(wanted):
+            shown = kinds is None and i < len(groups) and self._chance(85)
+            e = groups[i].text if shown else self.scalars.over_groups(groups, columns, kind)
+            name = self._output_name(e, [c.text for c in outputs])
+            listed.append(f"{e} AS {name}")
+            outputs.append(Column(name, kind))
+            if shown and self._chance(40):
+                fresh = name not in {c.text.split(".")[-1] for c in columns}
+                by[i] = str(i + 1) if not fresh or self._chance(50) else name
+        having = ""
+        if self._chance(30):
+            predicate = f"{self.scalars.aggregate(columns, 'int')} >= {self.random.randint(0, 2)}"
+            having = f" HAVING {predicate if self._chance(70) else self.scalars.predicate(groups)}"
+        sql = f"SELECT {', '.join(listed)}{tail} GROUP BY {', '.join(by)}{having}"
+        return Query(sql, tuple(outputs), min(rows, 6))
+
+    def _aggregate_kinds(self) -> list[str]:
+        every = ("int", "int", "int", "wide", "approx", "string", "date", "decimal", "bool")
+        return [self.random.choice(every) for _ in range(self.random.randint(0, 3))]
+
+    def _total(self, columns: list[Column], kinds: tuple[str, ...] | None, tail: str) -> Query:
+        """Aggregates without GROUP BY: one row, or none where a HAVING says so."""
+        wanted = kinds or tuple(self._aggregate_kinds()) or ("int",)
+        outputs = tuple(Column(self._name("c"), kind) for kind in wanted)
+        listed = [f"{self.scalars.over_groups([], columns, c.kind)} AS {c.text}" for c in outputs]
+        having = f" HAVING COUNT(*) > {self.random.randint(0, 3)}" if self._chance(20) else ""
+        return Query(f"SELECT {', '.join(listed)}{tail}{having}", outputs, 1)
+
+
+def _source(name: str, query: Query) -> Source:
+    return Source(name, query.columns, query.rows)
+
+
+def _visible(items: list[tuple[str, Source]]) -> list[Column]:
+    """The columns of FROM items, qualified."""
+    return [Column(f"{alias}.{c.text}", c.kind) for alias, source in items for c in source.columns]

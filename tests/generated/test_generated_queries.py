@@ -1,0 +1,56 @@
+"""R = q(A) for generated queries and change scripts: after each of five refreshes the table is its query, row for row.
+
+`--pairs 3000` tries so many pairs of a query and a script; a failing one is shrunk, and kept in REGRESSIONS.
+"""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+from hypothesis import example, given, reject, settings
+from hypothesis import strategies as st
+
+from .duck import Duck
+from .maintained import Maintained
+from .queries import random_query
+
+REFRESHES = 5
+
+REGRESSIONS: tuple[tuple[str, int, bool], ...] = ()
+"""(query, script, by key) of pairs that once failed."""
+
+
+@pytest.fixture(scope="module")
+def duck() -> Duck:
+    return Duck()
+
+
+def maintain(duck: Duck, sql: str, script: int, by_key: bool) -> None:
+    duck.enter(script, REFRESHES)
+    try:
+        table = Maintained(duck, sql, by_key=by_key)
+    except duckdb.BinderException:
+        reject()
+    for version in range(1, REFRESHES + 1):
+        table.refresh(version)
+        assert table.differences() == [], f"after refresh {version}"
+
+
+def test_the_table_equals_its_query(duck: Duck, pairs: int) -> None:
+    scripts = max(12, pairs // 25)
+
+    @settings(max_examples=pairs)
+    @given(
+        st.builds(random_query, st.randoms(use_true_random=False)),
+        st.integers(0, scripts - 1),
+        st.booleans(),
+    )
+    def holds(sql: str, script: int, by_key: bool) -> None:
+        maintain(duck, sql, script, by_key)
+
+    holds()
+
+
+@pytest.mark.parametrize(("sql", "script", "by_key"), REGRESSIONS)
+def test_a_pair_that_once_failed(duck: Duck, sql: str, script: int, by_key: bool) -> None:
+    maintain(duck, sql, script, by_key)

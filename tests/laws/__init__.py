@@ -1,0 +1,1 @@
+"""The laws of change, each against the executable meaning: after - before = meaning of the change."""

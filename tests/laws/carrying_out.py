@@ -1,0 +1,52 @@
+"""Carrying out a change plan over bags, the way a refresh carries it out over tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from dbt_spark_dynamic.algebra.evaluate import Bag, World, evaluate
+from dbt_spark_dynamic.algebra.nodes import Node
+from dbt_spark_dynamic.changes.derivation import Binding, Feed
+from dbt_spark_dynamic.changes.plan import ChangePlan, Shape
+
+from .states import State, fed, world
+
+
+def bound(feeds: Iterable[Feed], bindings: Iterable[Binding], before: State, after: State) -> World:
+    """The world in which the last relation of a plan is evaluated: all it names has been computed, in order."""
+    now = world(before, after)
+    now = replace(now, named={f.name: fed(f, before, after) for f in feeds})
+    for b in bindings:
+        now = replace(now, named={**now.named, b.name: evaluate(b.node, now)})
+    return now
+
+
+def meaning(model: Node, state: State) -> Bag:
+    """The query's result in one state of its sources."""
+    return evaluate(model, world(state, state))
+
+
+def signed(change: Bag) -> Counter:
+    """Rows whose last column is a weight, as row -> sum of weights, without those that cancel."""
+    weights: Counter = Counter()
+    for (*row, weight), copies in change.items():
+        weights[tuple(row)] += weight * copies
+    return Counter({row: w for row, w in weights.items() if w})
+
+
+def difference(after: Bag, before: Bag) -> Counter:
+    return Counter({row: n for row in after | before if (n := after[row] - before[row])})
+
+
+def applied(table: Bag, planned: ChangePlan, result: Bag, affected: Bag | None) -> Bag:
+    """The table after the result of a change plan. affected: for an upsert, the keys whose rows the result replaces."""
+    if planned.shape is Shape.SIGNED:
+        changed = Counter(table)
+        changed.update(signed(result))
+        return Counter({row: n for row, n in changed.items() if n})
+    assert planned.key is not None and affected is not None
+    places = [planned.result.node.columns.index(k) for k in planned.key]
+    kept = {row: n for row, n in table.items() if tuple(row[p] for p in places) not in affected}
+    return Counter(kept) + result

@@ -1,0 +1,259 @@
+"""Random plans: every operator a model may have, nested in any order, over three small sources.
+
+All columns are integers, because a law of change never looks at a type. Names are reused on purpose: a
+projection may swap two names, and one of them looks like a name that change plans use themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from dbt_spark_dynamic.algebra.expressions import Expr, column, integer
+from dbt_spark_dynamic.algebra.nodes import (
+    Aggregate,
+    Filter,
+    Join,
+    Node,
+    Project,
+    Scan,
+    UnionAll,
+    Unit,
+    walk,
+)
+
+from .states import SOURCES
+
+NAMES = ("k", "x", "y", "z", "key_0")
+
+Outputs = tuple[tuple[str, Expr], ...]
+
+
+T = TypeVar("T")
+
+
+def pick(draw: st.DrawFn, options: Sequence[T]) -> T:
+    """One of them, the first being the simplest. Quicker than sampled_from, of which each call makes a new strategy."""
+    return options[draw(st.integers(0, len(options) - 1))]
+
+
+def one_in(draw: st.DrawFn, n: int) -> bool:
+    """True once in so many times."""
+    return draw(st.integers(0, n - 1)) == n - 1
+
+
+@dataclass(frozen=True)
+class Size:
+    """nodes: operators above the scans; joins: how many of them may multiply rows."""
+
+    nodes: int = 5
+    joins: int = 2
+
+
+@st.composite
+def plans(draw: st.DrawFn, size: Size = Size()) -> Node:
+    """Any plan of at most so many operators."""
+    if size.nodes <= 0:
+        return draw(_leaves())
+    shapes = [_filters, _projects, _aggregates, _aggregates, _unions, _scan_only]
+    if size.joins > 0:
+        shapes += [_joins, _joins]
+    return draw(pick(draw, shapes)(size))
+
+
+@st.composite
+def grouped_plans(draw: st.DrawFn) -> tuple[Node, tuple[str, ...]]:
+    """Groups over a plan without groups, then any HAVING and any projection that shows all groups; and their names."""
+    below = draw(
+        plans(Size(3, 1)).filter(lambda p: not any(isinstance(n, Aggregate) for n in walk(p)))
+    )
+    groups = draw(_group_exprs(below, at_least=1))
+    node: Node = Aggregate(
+        below, groups, draw(_aggregate_calls(below, tuple(n for n, _ in groups)))
+    )
+    if one_in(draw, 2):
+        node = Filter(node, draw(predicates(node.columns)))
+    shown = dict(zip((n for n, _ in groups), ("g", "h"), strict=False))
+    more = tuple((f"m{i}", draw(scalars(node.columns))) for i in range(draw(st.integers(0, 2))))
+    node = Project(node, tuple((new, column(old)) for old, new in shown.items()) + more)
+    return node, tuple(shown.values())
+
+
+def _scan_only(size: Size) -> st.SearchStrategy[Node]:
+    return _leaves()
+
+
+@st.composite
+def _leaves(draw: st.DrawFn) -> Node:
+    if one_in(draw, 20):
+        return Project(Unit(), (("k", integer(1)), ("x", integer(2))))
+    source = pick(draw, sorted(SOURCES))
+    taken = SOURCES[source] if one_in(draw, 2) else _some(draw, SOURCES[source])
+    names = _some(draw, NAMES, len(taken)) if one_in(draw, 2) else taken
+    return Scan(source, source, tuple(zip(names, taken, strict=True)))
+
+
+def _some(draw: st.DrawFn, names: tuple[str, ...], count: int = 0) -> tuple[str, ...]:
+    """So many of the names, or (0) at least one of them, in any order."""
+    left, some = list(names), []
+    for _ in range(count or draw(st.integers(1, len(names)))):
+        some.append(left.pop(draw(st.integers(0, len(left) - 1))))
+    return tuple(some)
+
+
+def _smaller(size: Size) -> Size:
+    return Size(size.nodes - 1, size.joins)
+
+
+@st.composite
+def _filters(draw: st.DrawFn, size: Size) -> Node:
+    child = draw(plans(_smaller(size)))
+    return Filter(child, draw(predicates(child.columns)))
+
+
+@st.composite
+def _projects(draw: st.DrawFn, size: Size) -> Node:
+    child = draw(plans(_smaller(size)))
+    names = _some(draw, NAMES)
+    return Project(child, tuple((n, draw(scalars(child.columns))) for n in names))
+
+
+@st.composite
+def _unions(draw: st.DrawFn, size: Size) -> Node:
+    half = Size((size.nodes - 1) // 2, size.joins // 2)
+    first = draw(plans(half))
+    # One plan twice is what a CTE that is used twice gives.
+    others = [first] if one_in(draw, 2) else [draw(plans(half))]
+    return UnionAll((first, *(_same_width(o, first) for o in others)))
+
+
+def _same_width(node: Node, like: Node) -> Node:
+    names = [node.columns[i % len(node.columns)] for i in range(len(like.columns))]
+    if tuple(names) == node.columns:
+        return node
+    return Project(node, tuple((f"w{i}", column(n)) for i, n in enumerate(names)))
+
+
+@st.composite
+def _joins(draw: st.DrawFn, size: Size) -> Node:
+    left = draw(plans(Size((size.nodes - 1) // 2, (size.joins - 1) // 2)))
+    self_join = one_in(draw, 4)
+    right = left if self_join else draw(plans(Size((size.nodes - 1) // 2, (size.joins - 1) // 2)))
+    right = _disjoint(right, left.columns)
+    count = pick(draw, (1, 1, 1, 2, 0))
+    equalities = tuple(
+        (_operand(draw, left.columns), _operand(draw, right.columns), one_in(draw, 2))
+        for _ in range(count)
+    )
+    both = left.columns + right.columns
+    residual = draw(predicates(both)) if one_in(draw, 4) else None
+    return Join(left, right, equalities, residual)
+
+
+def _disjoint(node: Node, taken: tuple[str, ...]) -> Node:
+    if not set(node.columns) & set(taken):
+        return node
+    return Project(node, tuple((_free(n, taken), column(n)) for n in node.columns))
+
+
+def _free(name: str, taken: tuple[str, ...]) -> str:
+    return name if name not in taken else _free(f"{name}_r", taken)
+
+
+def _operand(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
+    """A column, two times in three."""
+    return draw(scalars(names)) if one_in(draw, 3) else column(pick(draw, names))
+
+
+@st.composite
+def _aggregates(draw: st.DrawFn, size: Size) -> Node:
+    child = draw(plans(_smaller(size)))
+    groups = draw(_group_exprs(child, at_least=0))
+    names = tuple(n for n, _ in groups)
+    calls = draw(_aggregate_calls(child, names))
+    if not groups and not calls:
+        calls = (("n", Expr.of(exp.Count(this=exp.Star()))),)
+    return Aggregate(child, groups, calls)
+
+
+@st.composite
+def _group_exprs(draw: st.DrawFn, child: Node, at_least: int) -> Outputs:
+    count = pick(draw, (1, 2) if at_least else (1, 2, 0))
+    names = _some(draw, NAMES, count) if count else ()
+    return tuple((n, _operand(draw, child.columns)) for n in names)
+
+
+@st.composite
+def _aggregate_calls(draw: st.DrawFn, child: Node, taken: tuple[str, ...]) -> Outputs:
+    count = pick(draw, (1, 2, 0))
+    names = _some(draw, tuple(n for n in NAMES if n not in taken), count) if count else ()
+    return tuple((n, draw(_aggregate_call(child.columns))) for n in names)
+
+
+@st.composite
+def _aggregate_call(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
+    of = _operand(draw, names).tree.copy()
+    calls: list[exp.Expression] = [
+        exp.Count(this=exp.Star()),
+        exp.Count(this=of),
+        exp.Count(this=exp.Distinct(expressions=[of])),
+        exp.Sum(this=of),
+        exp.Min(this=of),
+        exp.Max(this=of),
+        exp.Avg(this=of),
+        exp.Coalesce(this=exp.Sum(this=of), expressions=[exp.Literal.number(0)]),
+    ]
+    call = pick(draw, calls)
+    if isinstance(call, exp.AggFunc) and one_in(draw, 5):
+        call = exp.Filter(this=call, expression=exp.Where(this=draw(predicates(names)).tree.copy()))
+    return Expr.of(call)
+
+
+# --- scalars ---------------------------------------------------------------------------------------------------------
+
+
+def _atom(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
+    return integer(draw(st.integers(-1, 2))) if one_in(draw, 2) else column(pick(draw, names))
+
+
+@st.composite
+def scalars(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
+    """An integer expression over columns: a column, most often."""
+    one, other = column(pick(draw, names)), _atom(draw, names)
+    a, b = one.tree.copy(), other.tree.copy()
+    shape = draw(st.integers(0, 7))
+    if shape <= 2:
+        return one
+    if shape == 3:
+        return other
+    if shape == 4:
+        return Expr.of(exp.Add(this=a, expression=b))
+    if shape == 5:
+        return Expr.of(exp.Mul(this=a, expression=exp.paren(exp.Sub(this=b, expression=a.copy()))))
+    if shape == 6:
+        return Expr.of(exp.Coalesce(this=a, expressions=[b]))
+    when = exp.If(this=draw(predicates(names)).tree.copy(), true=a)
+    return Expr.of(exp.Case(ifs=[when], default=b))
+
+
+@st.composite
+def predicates(draw: st.DrawFn, names: tuple[str, ...], depth: int = 1) -> Expr:
+    """A condition, whose truth may be unknown."""
+    a = column(pick(draw, names)).tree.copy()
+    b = _atom(draw, names).tree.copy()
+    shape = draw(st.integers(0, 9 if depth else 6))
+    comparisons = (exp.EQ, exp.NEQ, exp.LT, exp.GTE, exp.NullSafeEQ)
+    if shape < len(comparisons):
+        return Expr.of(comparisons[shape](this=a, expression=b))
+    if shape == 5:
+        return Expr.of(exp.Is(this=a, expression=exp.Null()))
+    if shape == 6:
+        return Expr.of(exp.Not(this=exp.Is(this=a, expression=exp.Null())))
+    p, q = (exp.paren(draw(predicates(names, 0)).tree.copy()) for _ in range(2))
+    return Expr.of(
+        (exp.And(this=p, expression=q), exp.Or(this=p, expression=q), exp.Not(this=p))[shape - 7]
+    )

@@ -1,0 +1,106 @@
+"""Random states of the sources, and random conflicting changes between them.
+
+A change is made row by row (kept, deleted, updated in any column, keys included) with new rows beside, so that states
+empty out, fill again, lose one of two equal rows, or stay as they are although the source counts as changed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from dbt_spark_dynamic.algebra.evaluate import Bag, Row, Table, World
+from dbt_spark_dynamic.algebra.nodes import Time
+from dbt_spark_dynamic.changes.derivation import Feed
+
+SOURCES = {"s.a": ("k", "x", "y"), "t.A": ("k", "x"), "s.result": ("x", "z")}
+"""Source -> columns. Two have one name in two schemas, the third is called what a plan calls its result."""
+
+KEYS = {"s.a": ("k",)}
+"""The one source whose key is declared."""
+
+State = dict[str, Bag]
+
+
+@dataclass(frozen=True)
+class Script:
+    """states: the sources before and after each refresh; touched: what counts as changed in each, net or not."""
+
+    states: tuple[State, ...]
+    touched: tuple[frozenset[str], ...]
+
+    @property
+    def refreshes(self) -> list[tuple[State, State, frozenset[str]]]:
+        return list(zip(self.states, self.states[1:], self.touched, strict=False))
+
+
+VALUES = (None, 0, 1, 2)
+
+
+def _row(draw: st.DrawFn, source: str) -> Row:
+    """Drawn as one number, whose digits are the values: a row is drawn often."""
+    width = len(SOURCES[source])
+    number = draw(st.integers(0, 4**width - 1))
+    return tuple(VALUES[number // 4**i % 4] for i in range(width))
+
+
+def _valid(source: str, rows: list[Row]) -> list[Row]:
+    """Of a source with a key, the first row of each key (the first column)."""
+    return list({row[0]: row for row in reversed(rows)}.values()) if source in KEYS else rows
+
+
+def _next(draw: st.DrawFn, source: str, before: list[Row]) -> list[Row]:
+    how = draw(st.integers(0, 4))
+    if how == 4:
+        return []
+    if how == 3:
+        return before
+    kept = []
+    for row in before:
+        fate = draw(st.integers(0, 4))
+        if fate <= 1:
+            kept.append(row)
+        elif fate == 2:
+            kept.append(_row(draw, source))
+        elif fate == 3:
+            at = draw(st.integers(0, len(row) - 1))
+            kept.append((*row[:at], VALUES[draw(st.integers(0, 3))], *row[at + 1 :]))
+    return kept + [_row(draw, source) for _ in range(draw(st.integers(0, 2)))]
+
+
+@st.composite
+def scripts(draw: st.DrawFn, refreshes: int) -> Script:
+    """So many refreshes in a row, each with whatever changed since the one before."""
+    rows = {s: _valid(s, [_row(draw, s) for _ in range(draw(st.integers(0, 4)))]) for s in SOURCES}
+    states, touched = [rows], []
+    for _ in range(refreshes):
+        after = {s: _valid(s, _next(draw, s, states[-1][s])[:5]) for s in SOURCES}
+        commits = draw(st.integers(0, 2 ** len(SOURCES) - 1))
+        committed = {s for i, s in enumerate(SOURCES) if commits >> i & 1}
+        changed = {s for s in SOURCES if Counter(after[s]) != Counter(states[-1][s])}
+        states.append(after)
+        touched.append(frozenset(changed | committed))
+    return Script(
+        tuple({s: Counter(r) for s, r in state.items()} for state in states), tuple(touched)
+    )
+
+
+def world(before: State, after: State) -> World:
+    """Both states of every source; a plan without times reads the state after."""
+    tables = {}
+    for source, names in SOURCES.items():
+        tables[source, Time.BEFORE] = Table(names, before[source])
+        tables[source, Time.AFTER] = tables[source, Time.UNDATED] = Table(names, after[source])
+    return World(tables)
+
+
+def fed(feed: Feed, before: State, after: State) -> Bag:
+    """The net change of a source as its feed holds it: the feed's columns and one weight that is not 0."""
+    places = [SOURCES[feed.source].index(c) for c in feed.columns]
+    weights: Bag = Counter()
+    for state, sign in ((after, 1), (before, -1)):
+        for row, n in state[feed.source].items():
+            weights[tuple(row[p] for p in places)] += sign * n
+    return Counter((*row, weight) for row, weight in weights.items() if weight)

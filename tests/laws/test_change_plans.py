@@ -1,0 +1,97 @@
+"""Whole change plans: what a refresh computes, applied to the table, gives the query's new result."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbt_spark_dynamic.algebra.evaluate import Bag, evaluate
+from dbt_spark_dynamic.algebra.nodes import Node, weighted
+from dbt_spark_dynamic.changes.plan import ChangePlan, Shape, plan
+
+from .carrying_out import applied, bound, meaning
+from .plans import grouped_plans, plans
+from .states import KEYS, SOURCES, Script, State, scripts
+
+NOTHING: frozenset[str] = frozenset()
+EVERY_SOURCE = frozenset(SOURCES)
+
+
+@given(plans(), scripts(refreshes=3), st.booleans())
+def test_the_table_equals_its_query_after_every_refresh(
+    model: Node, script: Script, simplified: bool
+) -> None:
+    """With the simplifying pass and without it: it may change what a plan costs, never what it means."""
+    table = meaning(model, script.states[0])
+    for before, after, touched in script.refreshes:
+        planned = plan(model, touched, KEYS, simplified=simplified)
+        table = _refreshed(table, model, planned, before, after)
+        assert table == meaning(model, after)
+
+
+@given(grouped_plans(), scripts(refreshes=2))
+def test_groups_that_show_their_key_are_upserted(
+    grouped: tuple[Node, tuple[str, ...]], script: Script
+) -> None:
+    """There are groups and the key is theirs: asking for some keys reads less than the whole."""
+    model, key = grouped
+    table = meaning(model, script.states[0])
+    for before, after, _ in script.refreshes:
+        planned = plan(model, EVERY_SOURCE, {})
+        assert (planned.shape, planned.key) == (Shape.UPSERT, key)
+        table = _refreshed(table, model, planned, before, after)
+        assert table == meaning(model, after)
+
+
+@given(st.one_of(plans(), grouped_plans().map(lambda g: g[0])), scripts(refreshes=0))
+def test_nothing_changed_changes_nothing(model: Node, script: Script) -> None:
+    (state,) = script.states
+    planned = plan(model, NOTHING, KEYS)
+    assert not planned.feeds
+    assert not evaluate(planned.result.node, bound((), planned.bindings, state, state))
+
+
+@given(plans(), st.sets(st.sampled_from(sorted(SOURCES))))
+def test_a_feed_is_called_the_same_whatever_else_changed(model: Node, touched: set[str]) -> None:
+    """Feeds are read before it is known which of them are empty."""
+    names = {f.source: f.name for f in plan(model, EVERY_SOURCE, KEYS).feeds}
+    assert all(names.get(f.source) == f.name for f in plan(model, frozenset(touched), KEYS).feeds)
+
+
+def _refreshed(table: Bag, model: Node, planned: ChangePlan, before: State, after: State) -> Bag:
+    """The table after the plan has been applied to it; what the plan promises is asserted on the way."""
+    now = bound(planned.feeds, planned.bindings, before, after)
+    result = evaluate(planned.result.node, now)
+    _assert_own_names(planned)
+    if planned.shape is Shape.SIGNED:
+        assert planned.result.node.columns == weighted(model.columns)
+        _assert_net(result)
+        return applied(table, planned, result, None)
+    assert planned.result.node.columns == model.columns
+    assert planned.affected is not None
+    affected = now.named[planned.affected.name]
+    _assert_upsertable(planned, result, affected)
+    return applied(table, planned, result, affected)
+
+
+def _assert_own_names(planned: ChangePlan) -> None:
+    """Every relation of a plan has a name of its own, in a session that does not look at case."""
+    names = [r.name.lower() for r in (*planned.feeds, *planned.bindings, planned.result)]
+    assert len(set(names)) == len(names)
+
+
+def _assert_net(result: Bag) -> None:
+    """Each row once, with a weight that is not 0: so many copies came, or so many left."""
+    assert all(n == 1 for n in Counter(row[:-1] for row in result.elements()).values())
+    assert all(row[-1] != 0 for row in result)
+
+
+def _assert_upsertable(planned: ChangePlan, result: Bag, affected: Bag) -> None:
+    """Each key at most once, and only keys that the table's own rows are cleared for."""
+    assert planned.key is not None
+    places = [planned.result.node.columns.index(k) for k in planned.key]
+    keys = Counter(tuple(row[p] for p in places) for row in result.elements())
+    assert keys.keys() <= affected.keys()
+    assert all(n == 1 for n in (*keys.values(), *affected.values()))

@@ -1,0 +1,1 @@
+"""The package, the embedded Spark's settings and the plugin's own parts, without a Java process."""

@@ -1,0 +1,96 @@
+"""Settings → Spark's configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbt_spark_dynamic.embedded import conf
+from dbt_spark_dynamic.embedded.conf import brings_delta, spark_conf, with_jars, with_packages
+from dbt_spark_dynamic.embedded.jars import EXCLUDED, DeltaJars
+from dbt_spark_dynamic.embedded.settings import EmbeddedSettings
+
+JARS = DeltaJars(spark="4.2", scala="2.13", delta="4.4.0")
+STORE = Path("/data/my store")
+OPTIONS = "spark.driver.extraJavaOptions"
+
+
+def settings(**keys):
+    return EmbeddedSettings(store=STORE, **keys)
+
+
+def test_everything_of_the_embedded_spark_is_in_the_store():
+    made = spark_conf(settings())
+    assert made["spark.sql.warehouse.dir"] == "file:///data/my%20store/warehouse"
+    assert made["spark.hadoop.javax.jdo.option.ConnectionURL"] == (
+        "jdbc:derby:;databaseName=/data/my store/metastore_db;create=true"
+    )
+    assert '"-Dderby.system.home=/data/my store"' in made[OPTIONS]
+
+
+def test_names_in_memory_need_no_metastore():
+    made = spark_conf(settings(catalog="in-memory"))
+    assert "derby" not in str(made)
+
+
+def test_the_users_settings_win_and_options_are_joined():
+    user = {"spark.sql.shuffle.partitions": "7", OPTIONS: "-Da=b", "spark.sql.extensions": "x.Y"}
+    made = spark_conf(settings(conf=user, driver_memory="9g"))
+    assert made["spark.sql.shuffle.partitions"] == "7"
+    assert made["spark.driver.memory"] == "9g"
+    assert made["spark.sql.extensions"] == f"{conf.DELTA_EXTENSION},x.Y"
+    assert "-Xss4m" in made[OPTIONS]
+    assert made[OPTIONS].endswith("-Da=b")
+
+
+def test_a_second_garbage_collector_is_never_asked_for():
+    assert "-XX:+UseParallelGC" in spark_conf(settings())[OPTIONS]
+    made = spark_conf(settings(conf={OPTIONS: "-XX:+UseZGC"}))[OPTIONS]
+    assert "Parallel" not in made
+
+
+def test_a_cluster_keeps_its_own_sizes_warehouse_and_metastore():
+    made = spark_conf(settings(master="spark://host:7077"))
+    assert made["spark.master"] == "spark://host:7077"
+    ours = {name.removeprefix("spark.") for name in made}
+    assert ours == {
+        "app.name",
+        "master",
+        "driver.extraJavaOptions",
+        "sql.extensions",
+        "sql.catalog.spark_catalog",
+        "sql.catalogImplementation",
+        "databricks.delta.properties.defaults.enableChangeDataFeed",
+    }
+
+
+def test_jars_go_to_the_class_path_here_and_to_the_executors_of_a_cluster():
+    paths = [Path("/c/a.jar"), Path("/c/b.jar")]
+    here = with_jars({"spark.driver.extraClassPath": "/mine.jar"}, paths, is_local=True)
+    assert here == {"spark.driver.extraClassPath": "/c/a.jar:/c/b.jar:/mine.jar"}
+    assert with_jars({}, paths, is_local=False) == {"spark.jars": "/c/a.jar,/c/b.jar"}
+
+
+def test_packages_of_the_user_keep_all_they_depend_on():
+    alone = with_packages({}, JARS, Path("/ivy"))
+    assert (alone["spark.jars.packages"], alone["spark.jars.excludes"]) == (JARS.packages, EXCLUDED)
+    user = with_packages({"spark.jars.packages": "org.x:y:1"}, JARS, Path("/ivy"))
+    assert user["spark.jars.packages"] == f"{JARS.packages},org.x:y:1"
+    assert "spark.jars.excludes" not in user
+
+
+@pytest.mark.parametrize("name", conf.JAR_SETTINGS)
+def test_a_delta_of_the_users_choice_is_left_alone(name):
+    assert brings_delta({name: "io.delta:delta-spark_2.13:4.0.0"})
+    assert not brings_delta({name: "org.postgresql:postgresql:42.7.4"})
+
+
+def test_the_heap_is_half_of_the_memory_within_limits():
+    gigabyte = conf.GIGABYTE
+    assert [conf.default_heap(n * gigabyte) for n in (1, 4, 6, 64)] == [
+        "1024m",
+        "2048m",
+        "3072m",
+        "4096m",
+    ]
