@@ -1,6 +1,7 @@
 """Spark SQL with Delta's additions: the one place where text becomes a tree and a tree becomes text.
 
-sqlglot prints what it cannot express with a warning by default; here it raises, so that no statement with another meaning is ever run.
+sqlglot prints what it cannot express with a warning by default; here it raises, so that no statement with another
+meaning is ever run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The story in order: model SQL -> algebra -> change plan -> Spark SQL. What follows, committing, is in `commit`.
 
-    model = compile_model(sql, columns, catalog, types_of)      what the SELECT means, or why it is recomputed
-    plan(model.node, changed_sources, keys)                     what has to be computed
-    Renderer(dated(spans)).query(...)                           the same as Spark SQL
+model = compile_model(sql, columns, catalog, types_of)      what the SELECT means, or why it is recomputed
+plan(model.node, changed_sources, keys)                     what has to be computed
+Renderer(dated(spans)).query(...)                           the same as Spark SQL
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One real Spark for all tests of this folder, and dbt projects that run on it inside this process.
 
-    spark          the root session: temporary store, table names in memory only
-    dbt_project    a small project with a schema of its own; `dbt_project.dbt("run")` runs dbt
-                   inside this process, on the same Spark
+spark          the root session: temporary store, table names in memory only
+dbt_project    a small project with a schema of its own; `dbt_project.dbt("run")` runs dbt
+               inside this process, on the same Spark
 """
 
 from __future__ import annotations
@@ -30,8 +30,12 @@ HERE = Path(__file__).parent
 TEST_CONF = {
     # As dbt-spark sets it for every connection: a query in a test means what it means in a model.
     "spark.sql.ansi.enabled": "false",
-    # Many small statements: the second compiler would cost more than its code saves.
+    # Thousands of small statements, each with a plan of its own: compiling Java for each of them, and replanning
+    # between its stages, is two thirds of the time. The demo and the benchmarks run as users do.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 
@@ -44,9 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def store() -> Iterator[Path]:
     """The folder of this process's tables; every profile used in this process gets it too."""
-    with tempfile.TemporaryDirectory(
-        prefix="dbt-spark-dynamic-tests-", ignore_cleanup_errors=True
-    ) as folder:
+    with tempfile.TemporaryDirectory(prefix="dbt-spark-dynamic-tests-", ignore_cleanup_errors=True) as folder:
         os.environ[STORE_VARIABLE] = folder
         os.environ["DBT_SEND_ANONYMOUS_USAGE_STATS"] = "false"
         yield Path(folder)
@@ -82,8 +84,7 @@ class DbtProject:
         return file
 
     def model(self, name: str, sql: str, **config: Any) -> Path:
-        """Write models/<name>.sql with these configs: model("m", "select 1", materialized="table").
-        """
+        """Write models/<name>.sql with these configs: model("m", "select 1", materialized="table")."""
         rendered = ", ".join(f"{key}={value!r}" for key, value in config.items())
         head = f"{{{{ config({rendered}) }}}}\n" if config else ""
         return self.write(f"models/{name}.sql", f"{head}{sql}\n")

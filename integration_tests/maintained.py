@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Maintained:
-    """models: name -> SELECT over tables of the schema, unqualified names meaning this schema."""
+    """models: name -> SELECT over tables of the schema, unqualified names meaning this schema; statements: sent by the
+    last refresh; wrap: what a test puts around the engine."""
 
     session: SparkSession
     schema: str
     models: dict[str, str] = field(default_factory=dict)
     statements: list[str] = field(default_factory=list)
-    wrap: Callable[[Engine], Engine] = staticmethod(lambda engine: engine)
+    wrap: Callable[[Engine], Engine] | None = None
 
     def sql(self, statement: str) -> list[Any]:
         return self.session.sql(statement).collect()
@@ -35,7 +36,8 @@ class Maintained:
         self.models[name] = sql
         self.statements.clear()
         spec = Spec(target=f"{self.schema}.{name}", sql=sql, place=f"models/{name}.sql", **options)
-        return refresh(spec, self.wrap(ClassicEngine(self.session, self.statements.append)))
+        engine: Engine = ClassicEngine(self.session, self.statements.append)
+        return refresh(spec, self.wrap(engine) if self.wrap else engine)
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
         return sorted((tuple(r) for r in self.session.table(name).collect()), key=repr)

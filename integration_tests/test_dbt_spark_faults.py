@@ -14,8 +14,7 @@ def properties(project, table):
 
 
 def test_a_run_ends_well_although_the_adapters_name_has_an_underscore(dbt_project):
-    """dbt looked for the adapter's version under a name of its own making, after the model had run.
-    """
+    """dbt looked for the adapter's version under a name of its own making, after the model had run."""
     dbt_project.model("numbers", "select 1 as id union all select 2", materialized="table")
     dbt_project.model("more", "select id + 1 as id from {{ ref('numbers') }}")
     dbt_project.dbt("run")
@@ -63,10 +62,7 @@ def test_deltas_own_error_is_shown(dbt_project):
     dbt_project.model("t", "select 1 as id", materialized="table")
     dbt_project.dbt("run")
     dbt_project.write("macros/go.sql", "{% macro go(sql) %}{% do run_query(sql) %}{% endmacro %}")
-    merge = (
-        f"merge into {dbt_project.schema}.t as t using (select 1 as id) s on t.id = s.nope "
-        "when matched then delete"
-    )
+    merge = f"merge into {dbt_project.schema}.t as t using (select 1 as id) s on t.id = s.nope when matched then delete"
     said = dbt_project.fails("run-operation", "go", "--args", json.dumps({"sql": merge}))
     assert "[DELTA_MERGE_UNRESOLVED_EXPRESSION]" in said
     assert "nope" in said

@@ -66,9 +66,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     machine = Machine(tmp_path_factory.mktemp("home"))
     (machine.project / "models").mkdir(parents=True)
     (machine.project / "dbt_project.yml").write_text("{name: shop, version: '1.0', profile: shop}")
-    (machine.project / "models/visits.sql").write_text(
-        "{{ config(materialized='incremental') }} select 1 as id"
-    )
+    (machine.project / "models/visits.sql").write_text("{{ config(materialized='incremental') }} select 1 as id")
     (machine.project / "models/total.sql").write_text("select sum(id) as n from {{ ref('visits') }}")
     machine.profile()
     return machine

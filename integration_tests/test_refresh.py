@@ -91,7 +91,10 @@ def test_a_change_without_effect_is_committed_with_the_ledger(orders: Maintained
 
 def test_rewriting_equal_rows_upstream_nets_to_nothing(orders: Maintained) -> None:
     orders.refresh("m", sql=PER_CUSTOMER)
-    orders.sql("CREATE OR REPLACE TABLE orders USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true) AS SELECT * FROM orders")
+    orders.sql(
+        "CREATE OR REPLACE TABLE orders USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true) "
+        "AS SELECT * FROM orders"
+    )
     outcome = orders.refresh("m")
     assert (outcome.code, outcome.technique, orders.difference("m")) == (Code.NO_CHANGE, "no_op", 0)
     orders.sql(
@@ -195,7 +198,10 @@ def test_a_key_is_known_downstream(orders: Maintained) -> None:
 
 
 def test_views_are_expanded_to_their_tables(orders: Maintained) -> None:
-    orders.sql("CREATE VIEW big (who, much) AS WITH o AS (SELECT * FROM orders) SELECT customer, amount FROM o WHERE amount > 6")
+    orders.sql(
+        "CREATE VIEW big (who, much) AS WITH o AS (SELECT * FROM orders) "
+        "SELECT customer, amount FROM o WHERE amount > 6"
+    )
     orders.sql("CREATE VIEW bigger AS SELECT who AS Who, much FROM big")
     orders.refresh("m", sql="SELECT who, SUM(much) AS s FROM bigger GROUP BY who")
     orders.sql("INSERT INTO orders VALUES (5, 'b', 9)")
@@ -216,7 +222,9 @@ def test_a_source_in_another_format_is_recomputed(orders: Maintained) -> None:
 
 
 def test_columns_that_cannot_be_compared_are_rebuilt(orders: Maintained) -> None:
-    orders.refresh("m", sql="SELECT id, MAP(customer, amount) AS pairs FROM orders WHERE customer IS NOT NULL LIMIT 100")
+    orders.refresh(
+        "m", sql="SELECT id, MAP(customer, amount) AS pairs FROM orders WHERE customer IS NOT NULL LIMIT 100"
+    )
     orders.sql("DELETE FROM orders WHERE id = 1")
     outcome = orders.refresh("m")
     assert outcome.code is Code.CREATED
@@ -226,7 +234,9 @@ def test_columns_that_cannot_be_compared_are_rebuilt(orders: Maintained) -> None
 def test_a_lost_history_may_be_recomputed_on_request(orders: Maintained) -> None:
     orders.refresh("m", sql=PER_CUSTOMER)
     orders.sql("DROP TABLE orders")
-    orders.sql("CREATE TABLE orders USING delta AS SELECT 1L AS id, 'q' AS customer, CAST(1 AS DECIMAL(10,2)) AS amount")
+    orders.sql(
+        "CREATE TABLE orders USING delta AS SELECT 1L AS id, 'q' AS customer, CAST(1 AS DECIMAL(10,2)) AS amount"
+    )
     outcome = orders.refresh("m", on_lost_history=LostHistoryPolicy.RECOMPUTE)
     assert (outcome.code, orders.difference("m")) == (Code.RECOMPUTE, 0)
     assert "dropped and recreated" in (outcome.reason or "") or "recreated" in (outcome.reason or "")
@@ -241,7 +251,11 @@ def test_append_mode_appends(orders: Maintained) -> None:
 
 
 def test_types_of_a_union_hold_when_one_side_changes(orders: Maintained) -> None:
-    orders.refresh("m", sql="SELECT id AS v FROM orders UNION ALL SELECT amount FROM orders WHERE amount > 100 UNION ALL SELECT customer FROM orders WHERE id < 0")
+    orders.refresh(
+        "m",
+        sql="SELECT id AS v FROM orders UNION ALL SELECT amount FROM orders WHERE amount > 100 "
+        "UNION ALL SELECT customer FROM orders WHERE id < 0",
+    )
     orders.sql("INSERT INTO orders VALUES (7, 'b', 9)")
     assert orders.refresh("m").code is Code.INCREMENTAL
     assert orders.difference("m") == 0

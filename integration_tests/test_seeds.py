@@ -59,9 +59,7 @@ def test_values_arrive_exactly(dbt_project):
 def test_a_column_type_is_filled_from_the_text_of_the_file(dbt_project):
     dbt_project.write("seeds/typed.csv", "code,at,price\n007,2024-01-02 03:04:05.123456,1.10\n")
     types = "{code: string, at: timestamp, price: 'decimal(10,2)'}"
-    dbt_project.write(
-        "seeds/properties.yml", f"seeds: [{{name: typed, config: {{column_types: {types}}}}}]"
-    )
+    dbt_project.write("seeds/properties.yml", f"seeds: [{{name: typed, config: {{column_types: {types}}}}}]")
     dbt_project.dbt("seed")
     dbt_project.dbt("seed")
     moment = datetime.datetime(2024, 1, 2, 3, 4, 5, 123456)
@@ -89,7 +87,9 @@ def test_a_second_seed_goes_on_with_the_log(dbt_project):
 
 def test_a_seed_that_lost_its_rows_is_emptied(dbt_project):
     dbt_project.write("seeds/people.csv", "id,name\n1,Mary\n")
-    dbt_project.write("seeds/properties.yml", "seeds: [{name: people, config: {column_types: {id: int, name: string}}}]")
+    dbt_project.write(
+        "seeds/properties.yml", "seeds: [{name: people, config: {column_types: {id: int, name: string}}}]"
+    )
     dbt_project.dbt("seed")
     table = table_id(dbt_project, "people")
     dbt_project.write("seeds/people.csv", "id,name\n")

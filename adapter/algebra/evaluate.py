@@ -69,9 +69,7 @@ def _(node: Unit, world: World) -> Bag:
 @evaluate.register
 def _(node: Filter, world: World) -> Bag:
     rows = evaluate(node.child, world)
-    return Counter(
-        {row: n for row, n in rows.items() if _true(node.predicate, _named(node.child, row))}
-    )
+    return Counter({row: n for row, n in rows.items() if _true(node.predicate, _named(node.child, row))})
 
 
 @evaluate.register
@@ -95,8 +93,7 @@ def _(node: Join, world: World) -> Bag:
 
 def _meets(join: Join, row: Names) -> bool:
     equal = all(
-        (_same if safe else _equal)(_value(left, row), _value(right, row))
-        for left, right, safe in join.equalities
+        (_same if safe else _equal)(_value(left, row), _value(right, row)) for left, right, safe in join.equalities
     )
     return equal and (join.residual is None or _true(join.residual, row))
 
@@ -107,9 +104,7 @@ def _(node: Semi, world: World) -> Bag:
     keys = {tuple(row[p] for p in places) for row in evaluate(node.keys, world)}
     exprs = [e for e, _ in node.pairs]
     rows = evaluate(node.child, world)
-    return Counter(
-        {row: n for row, n in rows.items() if _values(exprs, _named(node.child, row)) in keys}
-    )
+    return Counter({row: n for row, n in rows.items() if _values(exprs, _named(node.child, row)) in keys})
 
 
 @evaluate.register
@@ -118,10 +113,7 @@ def _(node: Aggregate, world: World) -> Bag:
     for row in evaluate(node.child, world).elements():
         names = _named(node.child, row)
         groups.setdefault(_values([e for _, e in node.groups], names), []).append(names)
-    return Counter(
-        group + tuple(value(e.tree, rows) for _, e in node.aggregates)
-        for group, rows in groups.items()
-    )
+    return Counter(group + tuple(value(e.tree, rows) for _, e in node.aggregates) for group, rows in groups.items())
 
 
 def _bag(counted: Any) -> Bag:

@@ -1,4 +1,4 @@
-"""K: the keys under which a relation may have changed. A superset is right, only dearer; a missing key is a wrong answer.
+"""K: the keys under which a relation may have changed. A superset is right, only dearer; a missing key is wrong.
 
 Law: whatever row came to or left R, its `exprs` are in affected(R, exprs). Where the key is that of a group, the
 group's own old and new result need not be computed to know that it may have changed.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check(plan: ChangePlan) -> ChangePlan:
-    """The plan itself. Raises Bug if a scan has no time, a name is read before it is computed, or a weight is missing."""
+    """The plan itself. Raises Bug if a scan has no time, a name is read before it is computed, or a weight lacks."""
     known = {f.name for f in plan.feeds}
     for binding in (*plan.bindings, plan.result):
         for node in walk(binding.node):

@@ -12,7 +12,7 @@ from enum import Enum
 
 from ..algebra.expressions import Expr, column, columns
 from ..algebra.keys import SourceKeys, unique_key
-from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, Time, UnionAll, walk
+from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Scan, Semi, Time, walk
 from ..names import WEIGHT
 from .affected import affected
 from .check import check
@@ -50,7 +50,8 @@ def plan(
 ) -> ChangePlan:
     """The change plan of a model for the sources that changed.
 
-    model: a plan with undated scans; by_key=False: as signed rows even where a key is known. simplified=False keeps what the laws give, for the tests that compare the two.
+    model: a plan with undated scans; by_key=False: as signed rows even where a key is known. simplified=False
+    keeps what the laws give, for the tests that compare the two.
     """
     d = Derivation(model, changed)
     key = unique_key(model, keys)
@@ -68,7 +69,7 @@ def _untouched(node: Node) -> Node:
     return node
 
 
-def _upsert(model: Node, key: tuple[str, ...], d: Derivation, tidy) -> ChangePlan:  # noqa: ANN001
+def _upsert(model: Node, key: tuple[str, ...], d: Derivation, tidy) -> ChangePlan:
     """R⁺ ⋉ K replaces the table's own rows for K: what they were need not be computed."""
     exprs = columns(key)
     touched = d.keys(tidy(affected(model, exprs, d)), "keys of the result that may have changed")
@@ -96,7 +97,7 @@ def _not_zero() -> Expr:
     return Expr.of(exp.NEQ(this=column(WEIGHT).tree.copy(), expression=exp.Literal.number(0)))
 
 
-def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:  # noqa: ANN001
+def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
     """The plan with the bindings and feeds that its result really reads."""
     bindings = tuple(Binding(b.name, tidy(b.node), b.why) for b in d.bindings)
     read = _names_read(plan_.result.node) | ({plan_.affected.name} if plan_.affected else set())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ..changes.plan import ChangePlan, Shape
 from ..dialect import print_sql
 from ..errors import TargetError
-from ..names import COPIES, PREFIX, PRESENT, WEIGHT
+from ..names import COPIES, PREFIX, WEIGHT
 from ..reading.relations import Columns
 from ..sparksql import statements as sql
 from ..sparksql.render import Renderer
@@ -82,15 +82,21 @@ class Applier:
             return self._nothing()
         came, left = self._weights()
         if self.spec.changelog_mode is ChangelogMode.APPEND and left:
-            sample = self.engine.rows(f"SELECT {sql.listed(self.names)} FROM {CHANGE} WHERE {sql.quoted(WEIGHT)} < 0 LIMIT 3")
+            sample = self.engine.rows(
+                f"SELECT {sql.listed(self.names)} FROM {CHANGE} WHERE {sql.quoted(WEIGHT)} < 0 LIMIT 3"
+            )
             raise problems.append_retracts(sample, self.spec)
         if self.checked:
             self.check_unique(sql.duplicates_after_change(self.spec.target, CHANGE, self.checked))
         if not left:
-            self._write("append", sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names))
+            self._write(
+                "append", sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names)
+            )
             return Applied("append", came, 0, 0)
         if self.key:
-            return self._upsert(self.key, "merge", pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names)))
+            return self._upsert(
+                self.key, "merge", pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
+            )
         pin("held", sql.copies_held(self.spec.target, CHANGE, self.names))
         self._check_held()
         self._write("retract", sql.merge_retractions(self.spec.target, CHANGE, HELD, self.names))

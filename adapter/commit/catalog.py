@@ -10,7 +10,7 @@ from .engine import Engine, Table
 
 
 class SessionCatalog:
-    """A Catalog for reading; keeps the state of every table it has seen, so that one refresh sees one version of each."""
+    """A Catalog for reading; keeps the state of every table it has seen: one refresh sees one version of each."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -1,4 +1,4 @@
-"""The engine over a Spark session in this process: small relations stay on the driver, and Delta's log is asked directly."""
+"""The engine over a Spark session in this process: small relations stay on the driver, Delta's log is read directly."""
 
 from __future__ import annotations
 
@@ -123,9 +123,9 @@ class ClassicEngine:
             self._spark.conf.set(key, value)
         try:
             frame = self._sql(sql)
-            if set(MERGE_COUNTS) <= set(frame.columns):
-                row = frame.collect()[0]
-                return Written(*(int(row[c]) for c in MERGE_COUNTS))
+            # No row: Delta skipped the statement, because this step of the ledger is already committed.
+            if set(MERGE_COUNTS) <= set(frame.columns) and (found := frame.collect()):
+                return Written(*(int(found[0][c]) for c in MERGE_COUNTS))
             return Written()
         except SqlError:
             raise

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from ..reading.relations import Columns, Kind, View
 
-
 DESCRIBE = "DESCRIBE QUERY "
 """Columns of a query without running it. Positions in errors are those of the query, shifted by this on line 1."""
 

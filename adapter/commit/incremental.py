@@ -22,7 +22,9 @@ FEW_CHANGES = 2_000
 class Incremental:
     """Pins what the plan names. `changed` are the sources whose change is not empty once equal rows are netted."""
 
-    def __init__(self, engine: Engine, model: Model, changes: Mapping[str, Change], keys: SourceKeys, spec: Spec) -> None:
+    def __init__(
+        self, engine: Engine, model: Model, changes: Mapping[str, Change], keys: SourceKeys, spec: Spec
+    ) -> None:
         self._engine, self._model, self._changes, self._keys, self._spec = engine, model, changes, keys, spec
         self._pins: list[str] = []
         self.changed: frozenset[str] = frozenset()

@@ -33,7 +33,8 @@ class Entry:
 
     generation: the same from one rebuild to the next; sequence: 1, 2, … within it; base: the version of the table
     that the refresh was computed against (-1 for a rebuild); definition: fingerprint of the SELECT and what it is
-    applied with; columns: name and type of the result's columns; rows_in: changed rows of the sources, None if not counted.
+    applied with; columns: name and type of the result's columns; rows_in: changed rows of the sources, None if not
+    counted.
     """
 
     sources: Mapping[str, Consumed]

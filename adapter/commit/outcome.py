@@ -43,7 +43,9 @@ class Outcome:
         out = f"+{self.rows_inserted} ~{self.rows_updated} -{self.rows_deleted} out"
         if self.code is Code.CREATED:
             because = f" because {self.reason}" if self.reason else ""
-            return f"CREATED{because}: {self.rows_inserted} rows, {self._versions() or 'no sources'}, {self.seconds:.1f}s"
+            return (
+                f"CREATED{because}: {self.rows_inserted} rows, {self._versions() or 'no sources'}, {self.seconds:.1f}s"
+            )
         if self.code is Code.RECOMPUTE:
             return f"RECOMPUTE because {self.reason}: {out}, {self._versions() or 'no sources'}, {self.seconds:.1f}s"
         rows_in = "changes" if self.rows_in is None else f"{self.rows_in} changed"
@@ -51,7 +53,9 @@ class Outcome:
 
     def _versions(self) -> str:
         return ", ".join(
-            f"{name.split('.')[-1]} v{after}" if before is None or before == after else f"{name.split('.')[-1]} v{before}→v{after}"
+            f"{name.split('.')[-1]} v{after}"
+            if before is None or before == after
+            else f"{name.split('.')[-1]} v{before}→v{after}"
             for name, (before, after) in self.sources.items()
         )
 

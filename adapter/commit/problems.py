@@ -10,7 +10,13 @@ from ..names import is_reserved
 from .engine import DESCRIBE, SqlError
 from .spec import Spec
 
-CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED", "ConcurrentAppend", "ConcurrentTransaction", "MetadataChanged")
+CONFLICTS = (
+    "DELTA_CONCURRENT",
+    "DELTA_METADATA_CHANGED",
+    "ConcurrentAppend",
+    "ConcurrentTransaction",
+    "MetadataChanged",
+)
 
 
 def explained(error: SqlError, spec: Spec) -> DynamicTableError:
@@ -24,7 +30,9 @@ def explained(error: SqlError, spec: Spec) -> DynamicTableError:
         column -= len(DESCRIBE) if number == 1 else 0
         lines = spec.sql.splitlines()
         if 0 < number <= len(lines):
-            where += f", line {number} of the compiled SQL:\n            {lines[number - 1]}\n            {' ' * column}^"
+            where += (
+                f", line {number} of the compiled SQL:\n            {lines[number - 1]}\n            {' ' * column}^"
+            )
     return ConfigError(sentence, where=where, remedy="correct the model's SQL; nothing was written")
 
 
@@ -38,7 +46,8 @@ def not_maintainable(refusal: Refusal, spec: Spec) -> ConfigError:
         "the SELECT cannot be maintained by change, and refresh_mode='incremental' asks for just that.",
         where=where,
         why=refusal.reason,
-        remedy=refusal.remedy or "rewrite that part, or set refresh_mode='auto' to have it recomputed and applied as a difference",
+        remedy=refusal.remedy
+        or "rewrite that part, or set refresh_mode='auto' to have it recomputed and applied as a difference",
     )
 
 
@@ -77,7 +86,8 @@ def upsert_without_key(names: list[str], spec: Spec) -> ConfigError:
         "changelog_mode='upsert' needs a key, and the SELECT has none that can be derived.",
         where=spec.place,
         why="an upsert replaces the row of a key; without one there is no telling which row an update replaces",
-        remedy=f"set unique_key to columns that are unique in the result ({', '.join(names)}), or changelog_mode='retract'",
+        remedy=f"set unique_key to columns that are unique in the result ({', '.join(names)}), "
+        "or changelog_mode='retract'",
     )
 
 

@@ -117,7 +117,7 @@ class Refresh:
         if t is None or t.kind is Kind.VIEW:
             return None
 
-        def commit_at(version: int):  # noqa: ANN202
+        def commit_at(version: int):
             actions = self.engine.log(t, version)
             return read_commit(version, actions) if actions else None
 
@@ -129,8 +129,10 @@ class Refresh:
             raise TargetError(
                 f"{self.spec.target} was changed by somebody else: {c.operation} in its version {c.version}.",
                 where=self.spec.place,
-                why=f"its ledger ends at version {position.version}; building on a change that is not its query's would keep a wrong answer",
-                remedy=f"rebuild it with `dbt run --full-refresh`, or undo the change: RESTORE TABLE {self.spec.target} TO VERSION AS OF {position.version}",
+                why=f"its ledger ends at version {position.version}; "
+                "building on a change that is not its query's would keep a wrong answer",
+                remedy="rebuild it with `dbt run --full-refresh`, or undo the change: "
+                f"RESTORE TABLE {self.spec.target} TO VERSION AS OF {position.version}",
             )
 
     def _columns_moved(self, entry: Entry) -> str | None:
@@ -211,7 +213,7 @@ class Refresh:
         )  # fmt: skip
 
     def _distrust_other_types(self) -> None:
-        """A SELECT that has other types once read and printed again was not understood: it is recomputed as it was written."""
+        """A SELECT with other types once read and printed again was not understood: it is recomputed as written."""
         if self.model.node is None:
             return
         printed = self.engine.columns(self._query())
@@ -230,7 +232,11 @@ class Refresh:
     def _incremental(self, entry: Entry, changes: Mapping[str, Change]) -> Outcome:
         assert self.model.node is not None
         work = Incremental(self.engine, self.model, changes, self.source_keys, self.spec)
-        spans = {n: Span(c.version, self.catalog.tables[n].version) for n, c in entry.sources.items() if n in self.model.sources}
+        spans = {
+            n: Span(c.version, self.catalog.tables[n].version)
+            for n, c in entry.sources.items()
+            if n in self.model.sources
+        }
         try:
             lost = work.read_feeds()
             if lost is not None:
@@ -252,9 +258,11 @@ class Refresh:
             work.forget()
 
     def _applier(self, entry: Entry) -> Applier:
-        return Applier(self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique)
+        return Applier(
+            self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique
+        )
 
-    def _commit(self, statement: str, entry: Entry):  # noqa: ANN202
+    def _commit(self, statement: str, entry: Entry):
         assert self.target is not None
         try:
             written = self.engine.write(statement, entry.settings())
@@ -265,8 +273,8 @@ class Refresh:
         self._committed(entry, self.target.version)
         return written
 
-    def _committed(self, entry: Entry, base: int):  # noqa: ANN202
-        """The commit that holds the entry. Raises ConflictError if Delta skipped the write because another run made it."""
+    def _committed(self, entry: Entry, base: int):
+        """The commit that holds the entry. Raises ConflictError if Delta skipped it because another run came first."""
         now = self.engine.table(self.spec.target)
         if now is None:
             raise Bug(f"{self.spec.target} is not there after it was written.")
@@ -292,7 +300,7 @@ class Refresh:
         if self.model.tree is None:
             return self.spec.sql
 
-        def read(relation):  # noqa: ANN001, ANN202
+        def read(relation):
             if relation.name in after:
                 return at_version(relation.name, after[relation.name].after)
             return table(relation.name)
@@ -302,13 +310,13 @@ class Refresh:
         except Refusal:
             return self.spec.sql
 
-    def _entry(self, technique: str, reason: str | None, generation: str, sequence: int, base: int, rows_in: int | None) -> Entry:
-        sources = {
-            n: Consumed(t.id, t.version)
-            for n in self.model.sources
-            if (t := self.catalog.delta(n)) is not None
-        }
-        return Entry(sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in)
+    def _entry(
+        self, technique: str, reason: str | None, generation: str, sequence: int, base: int, rows_in: int | None
+    ) -> Entry:
+        sources = {n: Consumed(t.id, t.version) for n in self.model.sources if (t := self.catalog.delta(n)) is not None}
+        return Entry(
+            sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in
+        )
 
     def _base(self) -> int:
         assert self.target is not None
@@ -334,4 +342,8 @@ def _comparable(columns: Columns) -> list[tuple[str, str]]:
 
 
 def _key_property(state: Table) -> tuple[str, ...]:
-    return tuple((state.properties or {}).get(KEY_PROPERTY, "").split("\n")) if (state.properties or {}).get(KEY_PROPERTY) else ()
+    return (
+        tuple((state.properties or {}).get(KEY_PROPERTY, "").split("\n"))
+        if (state.properties or {}).get(KEY_PROPERTY)
+        else ()
+    )

@@ -53,14 +53,18 @@ class Lost:
             f"the source {self.source} cannot say what changed since the last refresh.",
             where=place,
             why=self.why,
-            remedy="rebuild with `dbt run --full-refresh`, or set on_lost_history='recompute' to have the difference computed",
+            remedy="rebuild with `dbt run --full-refresh`, "
+            "or set on_source_history_lost='recompute' to have the difference computed",
         )
 
 
 def change_of(engine: Engine, now: Table, then: Consumed) -> Change | Lost | None:
     """What happened to a Delta source since the ledger's entry; None if its data did not change."""
     if now.version < then.version:
-        why = f"its version is {now.version}, but version {then.version} was consumed: it was recreated, or restored from an older copy"
+        why = (
+            f"its version is {now.version}, but version {then.version} was consumed: "
+            "it was recreated, or restored from an older copy"
+        )
         return Lost(now.name, why)
     most = MOST_COMMITS if now.id == then.id else None
     commits = commits_between(engine, now, then.version, now.version, most)
@@ -77,9 +81,7 @@ def change_of(engine: Engine, now: Table, then: Consumed) -> Change | Lost | Non
     return Change(span, rows, now.has_change_feed)
 
 
-def commits_between(
-    engine: Engine, now: Table, after: int, until: int, most: int | None
-) -> list[Commit] | None:
+def commits_between(engine: Engine, now: Table, after: int, until: int, most: int | None) -> list[Commit] | None:
     """The commits after one version up to another; None if there are more than `most`, or the log lacks some."""
     if most is not None and until - after > most:
         return None

@@ -114,9 +114,7 @@ def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
     }
     if settings.catalog == "hive":
         options.append(java_option("derby.system.home", store.folder))
-        conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = (
-            f"jdbc:derby:;databaseName={store.metastore};create=true"
-        )
+        conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = f"jdbc:derby:;databaseName={store.metastore};create=true"
     return conf | {"spark.driver.extraJavaOptions": " ".join(options)}
 
 

@@ -76,9 +76,7 @@ def scala_version() -> str:
     folder = Path(_find_spark_home()) / "jars"
     core = next(folder.glob("spark-core_*.jar"), None)
     if core is None:
-        raise StartError(
-            f"Spark's own jars are not in {folder}: unset SPARK_HOME or point it to a whole Spark."
-        )
+        raise StartError(f"Spark's own jars are not in {folder}: unset SPARK_HOME or point it to a whole Spark.")
     return core.name.removeprefix("spark-core_").split("-")[0]
 
 

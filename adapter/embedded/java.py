@@ -20,10 +20,7 @@ from .start_error import StartError
 from .trust import write_trust_store
 
 OLDEST = 17
-REMEDY = (
-    f"install a Java {OLDEST} or later and set JAVA_HOME to it, "
-    "or run: pip install 'dbt-spark-dynamic[java]'"
-)
+REMEDY = f"install a Java {OLDEST} or later and set JAVA_HOME to it, or run: pip install 'dbt-spark-dynamic[java]'"
 LAUNCHER = """\
 #!/bin/sh
 n=$#

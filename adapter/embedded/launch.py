@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 SECONDS_TO_END = 20
 
 
-def launch(
-    conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: str = ""
-) -> SparkSession:
+def launch(conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: str = "") -> SparkSession:
     """Start Spark with this configuration, its output going to the store's log, and return its root
     session.
 

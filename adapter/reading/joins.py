@@ -1,6 +1,6 @@
 """Where a condition belongs: predicates go to the join or the input that can already answer them.
 
-Over inner joins this never changes the meaning, and it is what makes `FROM a, b WHERE a.x = b.x` the join its author meant.
+Over inner joins this never changes the meaning, and it makes `FROM a, b WHERE a.x = b.x` the join its author meant.
 """
 
 from __future__ import annotations

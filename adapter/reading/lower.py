@@ -87,7 +87,7 @@ class Lowering:
         return distinct(union) if tree.args.get("distinct") else union
 
     def _one_type(self, inputs: tuple[Node, ...]) -> tuple[Node, ...]:
-        """The inputs, cast to the types their union has: a term of the change that has one input alone must have them too."""
+        """The inputs, cast to the types of their union: a term of the change with one input alone must have them too."""
         wanted = self.typer(UnionAll(inputs))
         return tuple(cast_to(i, self.typer(i), wanted) for i in inputs)
 
@@ -132,9 +132,7 @@ class Lowering:
             node = place(node, Expr.of(scalar(resolve(on, scope, {}), "ON")))
         return node
 
-    def _item(
-        self, tree: exp.Expression, scope: Scope, ctes: Mapping[str, Node], *, joining: bool = False
-    ) -> Node:
+    def _item(self, tree: exp.Expression, scope: Scope, ctes: Mapping[str, Node], *, joining: bool = False) -> Node:
         """One FROM item under names that are free in the scope. With `joining`, what it shows is left to the join."""
         node, alias, users, qualifiers = self._relation(tree, ctes)
         node, internal = fresh(node, alias, scope.taken)
@@ -145,7 +143,7 @@ class Lowering:
             scope.add(item)
         return node
 
-    def _relation(self, tree: exp.Expression, ctes: Mapping[str, Node]):  # noqa: ANN202
+    def _relation(self, tree: exp.Expression, ctes: Mapping[str, Node]):
         """(relation, alias, column names as the user writes them, how columns may be qualified)"""
         alias = tree.alias
         listed = [c.name for c in tree.args["alias"].columns] if tree.args.get("alias") else []

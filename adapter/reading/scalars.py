@@ -9,7 +9,6 @@ from .functions import BUILT_IN, CLOCK, GENERATORS, MAINTAINED_AGGREGATES, ORDER
 from .refuse import refuse
 
 
-
 def scalar(tree: exp.Expression, clause: str, *, aggregates: bool = False) -> exp.Expression:
     """The expression itself. Raises Refusal for what has no law.
 
@@ -76,6 +75,3 @@ def _function(node: exp.Func) -> None:
             node,
             volatility=Volatility.VOLATILE,
         )
-
-
-

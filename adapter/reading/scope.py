@@ -90,7 +90,7 @@ def _fields(internal: str, fields: list[exp.Expression]) -> exp.Expression:
     return tree
 
 
-def resolve(tree: exp.Expression, scope: Scope, aliases: Mapping[str, exp.Expression], *, aliases_first: bool = False):  # noqa: ANN201
+def resolve(tree: exp.Expression, scope: Scope, aliases: Mapping[str, exp.Expression], *, aliases_first: bool = False):
     """A copy of an expression over the plan's columns.
 
     aliases: names defined by the SELECT list, already over the plan's columns. They count only where FROM has no

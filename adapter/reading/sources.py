@@ -64,10 +64,7 @@ def pinned(tree: exp.Expression, catalog: Catalog, read: Callable[[Relation], ex
     for table in base_tables(copy):
         relation = catalog.relation(tuple(p.name for p in table.parts))
         alias = exp.TableAlias(this=exp.to_identifier(table.alias or table.name, quoted=True))
-        if relation.kind is Kind.VIEW:
-            new = _view(relation, catalog, read)
-        else:
-            new = read(relation)
+        new = _view(relation, catalog, read) if relation.kind is Kind.VIEW else read(relation)
         new.set("alias", alias)
         new.set("joins", table.args.get("joins"))
         table.replace(new)

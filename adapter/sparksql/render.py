@@ -139,13 +139,19 @@ class Renderer:
         if right.joins:
             right = self._over(right.select(), node.right.columns, "joined")
         on = [
-            (exp.NullSafeEQ if safe else exp.EQ)(this=_operand(left.expression(l)), expression=_operand(right.expression(r)))
+            (exp.NullSafeEQ if safe else exp.EQ)(
+                this=_operand(left.expression(l)), expression=_operand(right.expression(r))
+            )
             for l, r, safe in node.equalities
         ]
         columns = {**left.columns, **right.columns}
         if node.residual is not None:
             on.append(exp.paren(replace_columns(node.residual.tree, columns), copy=False))
-        join = exp.Join(this=right.source, on=exp.and_(*on, copy=False)) if on else exp.Join(this=right.source, kind="CROSS")
+        join = (
+            exp.Join(this=right.source, on=exp.and_(*on, copy=False))
+            if on
+            else exp.Join(this=right.source, kind="CROSS")
+        )
         return Block(columns, left.source, [*left.joins, join], left.where + right.where)
 
     def _with_unit(self, node: Join, left: Block, right: Block) -> Block:
@@ -189,7 +195,7 @@ class Renderer:
 
 
 def _only_renames(node: Project) -> bool:
-    """A projection that drops or renames columns can be said by the SELECT list of whatever is below, a DISTINCT excepted."""
+    """A projection that drops or renames columns can be the SELECT list of whatever is below, a DISTINCT excepted."""
     return all(e.column is not None for _, e in node.outputs) and not (
         isinstance(node.child, Aggregate) and not node.child.aggregates
     )

@@ -1,4 +1,4 @@
-"""The statements that move a table: created whole, or by one INSERT or MERGE. Null-safe keys live here and nowhere else.
+"""The statements that move a table: created whole, or by one INSERT or MERGE. Null-safe keys live here alone.
 
 All arguments called `relation` or `source` are names or complete queries in Spark SQL; columns are bare names.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..reading.relations import Columns
 from ..names import COPIES, OP, PRESENT, WEIGHT
+from ..reading.relations import Columns
 
 
 def quoted(name: str) -> str:
@@ -51,7 +51,9 @@ def touch(target: str) -> str:
     return f"INSERT INTO {target} SELECT * FROM {target} WHERE FALSE"
 
 
-def upserts_from_rows(rows: str, keys: str, key: Sequence[str], key_columns: Sequence[str], columns: Sequence[str]) -> str:
+def upserts_from_rows(
+    rows: str, keys: str, key: Sequence[str], key_columns: Sequence[str], columns: Sequence[str]
+) -> str:
     """For each key of the relation `keys`: its row in the query `rows`, or that it has none."""
     names = dict(zip(key, key_columns, strict=True))
     shown = ", ".join(
@@ -76,7 +78,7 @@ def upserts_from_change(change: str, key: Sequence[str], columns: Sequence[str])
 def merge_upserts(
     target: str, source: str, key: Sequence[str], columns: Sequence[str], comparable: Sequence[str], bounds: str = ""
 ) -> str:
-    """One MERGE by key. Rows whose values did not change are not written; a column that cannot be compared counts as changed.
+    """One MERGE by key. Rows with equal values are not written; a column that cannot be compared counts as changed.
 
     bounds: a further condition on the target `t` that every matching row satisfies, to skip files.
     """
@@ -169,7 +171,8 @@ def duplicates_after_upserts(target: str, upserts: str, merge_key: Sequence[str]
     return (
         f"SELECT {keys}, COUNT(*) AS {quoted(COPIES)} FROM (\n"
         f"  SELECT {keys} FROM {came}\n"
-        f"  UNION ALL SELECT {listed(key, 't.')} FROM {target} AS t LEFT SEMI JOIN {came} AS c ON {equal('t', 'c', key)} "
+        f"  UNION ALL SELECT {listed(key, 't.')} FROM {target} AS t "
+        f"LEFT SEMI JOIN {came} AS c ON {equal('t', 'c', key)} "
         f"LEFT ANTI JOIN {upserts} AS u ON {equal('t', 'u', merge_key)}\n"
         f") GROUP BY {keys} HAVING COUNT(*) > 1 LIMIT 5"
     )

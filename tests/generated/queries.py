@@ -1,6 +1,7 @@
 """Random SELECTs over the shapes that are maintained, nested in any order, as Spark SQL that DuckDB understands too.
 
-FROM items are tables, a view, CTEs (used more than once), and subqueries; joined by comma, CROSS, ON, USING and with themselves.
+FROM items are tables, a view, CTEs (used more than once), and subqueries; joined by comma, CROSS, ON, USING, and with
+themselves.
 A query is a function of its seed.
 """
 
@@ -168,7 +169,12 @@ class Queries:
         return tuple(self.random.choice(columns).kind for _ in range(self.random.randint(1, most)))
 
     def _plain(
-        self, columns: list[Column], items: list[tuple[str, Source]], kinds: tuple[str, ...] | None, tail: str, rows: int
+        self,
+        columns: list[Column],
+        items: list[tuple[str, Source]],
+        kinds: tuple[str, ...] | None,
+        tail: str,
+        rows: int,
     ) -> Query:
         distinct = "DISTINCT " if self._chance(30) else ""
         if kinds is None and len(items) == 1 and self._chance(15):

@@ -1,7 +1,7 @@
 """Three source tables, a view, and random scripts of conflicting changes to them, as SQL that any engine runs.
 
-A round is some INSERT, UPDATE and DELETE statements on one or more tables, often on the same rows: keys move, values become
-NULL and come back, rows are doubled, a table is emptied and filled again, a round nets to nothing.
+A round is some INSERT, UPDATE and DELETE statements on one or more tables, often on the same rows: keys move, values
+become NULL and come back, rows are doubled, a table is emptied and filled again, a round nets to nothing.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ TABLES: dict[str, tuple[tuple[str, str], ...]] = {
 
 VIEW = "day_totals"
 VIEW_COLUMNS = (("store", "INT"), ("last_day", "DATE"), ("sold", "BIGINT"))
-VIEW_SQL = (
-    "SELECT store, MAX(day) AS last_day, SUM(qty) AS sold FROM sales WHERE online IS NOT NULL GROUP BY store"
-)
+VIEW_SQL = "SELECT store, MAX(day) AS last_day, SUM(qty) AS sold FROM sales WHERE online IS NOT NULL GROUP BY store"
 
 _VALUES: dict[str, tuple[str, ...]] = {
     "INT": ("NULL", "0", "1", "2", "3"),

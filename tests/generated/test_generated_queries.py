@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import duckdb
 import pytest
-from hypothesis import example, given, reject, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from .duck import Duck

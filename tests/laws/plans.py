@@ -68,13 +68,9 @@ def plans(draw: st.DrawFn, size: Size = Size()) -> Node:
 @st.composite
 def grouped_plans(draw: st.DrawFn) -> tuple[Node, tuple[str, ...]]:
     """Groups over a plan without groups, then any HAVING and any projection that shows all groups; and their names."""
-    below = draw(
-        plans(Size(3, 1)).filter(lambda p: not any(isinstance(n, Aggregate) for n in walk(p)))
-    )
+    below = draw(plans(Size(3, 1)).filter(lambda p: not any(isinstance(n, Aggregate) for n in walk(p))))
     groups = draw(_group_exprs(below, at_least=1))
-    node: Node = Aggregate(
-        below, groups, draw(_aggregate_calls(below, tuple(n for n, _ in groups)))
-    )
+    node: Node = Aggregate(below, groups, draw(_aggregate_calls(below, tuple(n for n, _ in groups))))
     if one_in(draw, 2):
         node = Filter(node, draw(predicates(node.columns)))
     shown = dict(zip((n for n, _ in groups), ("g", "h"), strict=False))
@@ -146,8 +142,7 @@ def _joins(draw: st.DrawFn, size: Size) -> Node:
     right = _disjoint(right, left.columns)
     count = pick(draw, (1, 1, 1, 2, 0))
     equalities = tuple(
-        (_operand(draw, left.columns), _operand(draw, right.columns), one_in(draw, 2))
-        for _ in range(count)
+        (_operand(draw, left.columns), _operand(draw, right.columns), one_in(draw, 2)) for _ in range(count)
     )
     both = left.columns + right.columns
     residual = draw(predicates(both)) if one_in(draw, 4) else None
@@ -254,6 +249,4 @@ def predicates(draw: st.DrawFn, names: tuple[str, ...], depth: int = 1) -> Expr:
     if shape == 6:
         return Expr.of(exp.Not(this=exp.Is(this=a, expression=exp.Null())))
     p, q = (exp.paren(draw(predicates(names, 0)).tree.copy()) for _ in range(2))
-    return Expr.of(
-        (exp.And(this=p, expression=q), exp.Or(this=p, expression=q), exp.Not(this=p))[shape - 7]
-    )
+    return Expr.of((exp.And(this=p, expression=q), exp.Or(this=p, expression=q), exp.Not(this=p))[shape - 7])

@@ -82,9 +82,7 @@ def scripts(draw: st.DrawFn, refreshes: int) -> Script:
         changed = {s for s in SOURCES if Counter(after[s]) != Counter(states[-1][s])}
         states.append(after)
         touched.append(frozenset(changed | committed))
-    return Script(
-        tuple({s: Counter(r) for s, r in state.items()} for state in states), tuple(touched)
-    )
+    return Script(tuple({s: Counter(r) for s, r in state.items()} for state in states), tuple(touched))
 
 
 def world(before: State, after: State) -> World:

@@ -20,9 +20,7 @@ EVERY_SOURCE = frozenset(SOURCES)
 
 
 @given(plans(), scripts(refreshes=3), st.booleans())
-def test_the_table_equals_its_query_after_every_refresh(
-    model: Node, script: Script, simplified: bool
-) -> None:
+def test_the_table_equals_its_query_after_every_refresh(model: Node, script: Script, simplified: bool) -> None:
     """With the simplifying pass and without it: it may change what a plan costs, never what it means."""
     table = meaning(model, script.states[0])
     for before, after, touched in script.refreshes:
@@ -32,9 +30,7 @@ def test_the_table_equals_its_query_after_every_refresh(
 
 
 @given(grouped_plans(), scripts(refreshes=2))
-def test_groups_that_show_their_key_are_upserted(
-    grouped: tuple[Node, tuple[str, ...]], script: Script
-) -> None:
+def test_groups_that_show_their_key_are_upserted(grouped: tuple[Node, tuple[str, ...]], script: Script) -> None:
     """There are groups and the key is theirs: asking for some keys reads less than the whole."""
     model, key = grouped
     table = meaning(model, script.states[0])

@@ -32,9 +32,7 @@ def test_change_is_after_minus_before(model: Node, script: Script) -> None:
         delta = change(node, d)
         now = bound(d.feeds.values(), d.bindings, before, after)
         assert delta.columns == weighted(node.columns)
-        assert signed(evaluate(delta, now)) == difference(
-            meaning(node, after), meaning(node, before)
-        )
+        assert signed(evaluate(delta, now)) == difference(meaning(node, after), meaning(node, before))
 
 
 @given(plans(), scripts(refreshes=1))
@@ -70,12 +68,8 @@ def test_restricting_is_a_semi_join(data: st.DataObject, model: Node, script: Sc
     keys = Named("keys", tuple(f"key_{i}" for i in range(len(exprs))))
     rows = meaning(model, state)
     present = sorted({_key(exprs, model, row) for row in rows}, key=repr)
-    chosen = data.draw(
-        st.sets(st.sampled_from(present)) if present else st.just(set()), label="present"
-    )
-    absent = data.draw(
-        st.sets(st.tuples(*(st.sampled_from(VALUES) for _ in exprs)), max_size=3), label="others"
-    )
+    chosen = data.draw(st.sets(st.sampled_from(present)) if present else st.just(set()), label="present")
+    absent = data.draw(st.sets(st.tuples(*(st.sampled_from(VALUES) for _ in exprs)), max_size=3), label="others")
     now = replace(world(state, state), named={"keys": Counter({*chosen, *absent})})
     dated = at(model, Time.AFTER)
     semi = Semi(dated, keys, tuple(zip(exprs, keys.columns, strict=True)))
@@ -98,9 +92,7 @@ def test_pruning_keeps_what_is_read(model: Node, script: Script, data: st.DataOb
 
 def _key_exprs(node: Node) -> st.SearchStrategy[tuple[Expr, ...]]:
     """What a parent may ask for: columns, computed values, a constant now and then."""
-    one = st.one_of(
-        st.sampled_from(columns(node.columns)), scalars(node.columns), st.just(integer(1))
-    )
+    one = st.one_of(st.sampled_from(columns(node.columns)), scalars(node.columns), st.just(integer(1)))
     return st.lists(one, min_size=1, max_size=3).map(tuple)
 
 
@@ -108,7 +100,5 @@ def _key(exprs: tuple[Expr, ...], node: Node, row: Row) -> Row:
     """The key of a row, by the meaning of a projection."""
     rows: Bag = Counter({row: 1})
     named = Named("row", node.columns)
-    keys = evaluate(
-        Project(named, tuple((f"e{i}", e) for i, e in enumerate(exprs))), World({}, {"row": rows})
-    )
+    keys = evaluate(Project(named, tuple((f"e{i}", e) for i, e in enumerate(exprs))), World({}, {"row": rows}))
     return next(iter(keys))

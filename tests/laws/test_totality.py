@@ -19,11 +19,7 @@ RULES = {
     "restrict": restrict.push,
 }
 
-NODES = [
-    n
-    for n in vars(nodes).values()
-    if isinstance(n, type) and issubclass(n, nodes.Node) and n is not nodes.Node
-]
+NODES = [n for n in vars(nodes).values() if isinstance(n, type) and issubclass(n, nodes.Node) and n is not nodes.Node]
 
 WITHOUT_LAW = {("change", "Named"): "a change plan names relations; a model cannot"}
 

@@ -26,9 +26,7 @@ class Py4JJavaError(Exception):
 
 def test_pysparks_failure_to_ask_is_looked_through():
     asked = Py4JJavaError(JavaException("[DELTA_X] Cannot resolve u.nope. SQLSTATE: 42601"))
-    masked = Py4JJavaError(
-        JavaException("[INTERNAL_ERROR] Cannot find main error class 'DELTA_X' SQLSTATE: XX000")
-    )
+    masked = Py4JJavaError(JavaException("[INTERNAL_ERROR] Cannot find main error class 'DELTA_X' SQLSTATE: XX000"))
     masked.__context__ = asked
     assert plain_message(masked) == "[DELTA_X] Cannot resolve u.nope. SQLSTATE: 42601"
 
@@ -36,9 +34,7 @@ def test_pysparks_failure_to_ask_is_looked_through():
 def test_the_cause_with_a_condition_wins_over_what_wraps_it():
     cause = JavaException("[DELTA_VIOLATE] CHECK c violated by row with values:\n - a : -1")
     aborted = JavaException("Job aborted due to stage failure: Task 0\n\tat org.apache", cause)
-    assert plain_message(Py4JJavaError(aborted)) == (
-        "[DELTA_VIOLATE] CHECK c violated by row with values:\n - a : -1"
-    )
+    assert plain_message(Py4JJavaError(aborted)) == ("[DELTA_VIOLATE] CHECK c violated by row with values:\n - a : -1")
 
 
 def test_plan_statement_and_stack_are_cut():
@@ -46,9 +42,7 @@ def test_plan_statement_and_stack_are_cut():
     syntax = "\n[PARSE] Syntax error. SQLSTATE: 42601 (line 1, pos 7)\n\n== SQL ==\nselect\n---^^^"
     stack = "java.io.IOException: gone\n\tat a.b.c(d.scala:1)"
     assert plain_message(Exception(plan)) == "[X] No column `a`. SQLSTATE: 42703; line 1 pos 7"
-    assert plain_message(Exception(syntax)) == (
-        "[PARSE] Syntax error. SQLSTATE: 42601 (line 1, pos 7)"
-    )
+    assert plain_message(Exception(syntax)) == ("[PARSE] Syntax error. SQLSTATE: 42601 (line 1, pos 7)")
     assert plain_message(Exception(stack)) == "java.io.IOException: gone"
 
 

@@ -30,9 +30,7 @@ def env(home=None, path=None):
     return found | ({"JAVA_HOME": str(home)} if home else {})
 
 
-@pytest.mark.parametrize(
-    ("version", "major"), [("1.8.0_392", 8), ("11.0.2", 11), ("17.0.9", 17), ("25", 25)]
-)
+@pytest.mark.parametrize(("version", "major"), [("1.8.0_392", 8), ("11.0.2", 11), ("17.0.9", 17), ("25", 25)])
 def test_version(tmp_path, version, major):
     assert java_version(fake_java(tmp_path, version)) == major
 

@@ -66,7 +66,8 @@ def test_the_wheel_has_every_file_under_the_name_it_is_imported_by(built: Path) 
 
 def test_the_source_distribution_has_what_a_wheel_is_made_of(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
-    names = {name.split("/", 1)[-1] for name in tarfile.open(sdist).getnames()}
+    with tarfile.open(sdist) as archive:
+        names = {name.split("/", 1)[-1] for name in archive.getnames()}
     assert {"setup.py", "pyproject.toml", "LICENSE", "macros/dbt_project.yml"} <= names
 
 
@@ -77,10 +78,11 @@ def test_plugin_macros_and_package_data_are_found(built: Path, tmp_path: Path, a
     if as_wheel:
         (wheel,) = built.glob("*.whl")
         zipfile.ZipFile(wheel).extractall(tmp_path)
-        path = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.meta_path[:] = [f for f in sys.meta_path if '__editable__' not in str(f)]\n"
-    said = subprocess.run(
-        [sys.executable, "-c", path + USE], cwd=tmp_path, capture_output=True, text=True
-    )
+        path = (
+            f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+            "sys.meta_path[:] = [f for f in sys.meta_path if '__editable__' not in str(f)]\n"
+        )
+    said = subprocess.run([sys.executable, "-c", path + USE], cwd=tmp_path, capture_output=True, text=True)
     assert said.returncode == 0, said.stderr
     home = tmp_path / "dbt/include/spark_dynamic/macros" if as_wheel else ROOT / "macros"
     code = tmp_path / "dbt_spark_dynamic" if as_wheel else ROOT / "adapter"

@@ -29,9 +29,7 @@ def test_a_store_that_cannot_be_made_is_one_sentence(tmp_path):
 
 def test_one_process_at_a_time(tmp_path):
     store = Store(tmp_path)
-    other = subprocess.Popen(
-        [sys.executable, "-c", CLAIM, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    )
+    other = subprocess.Popen([sys.executable, "-c", CLAIM, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     try:
         assert other.stdout.readline() == "held\n"
         with pytest.raises(StartError) as said:

@@ -1,12 +1,12 @@
 """The plugin that dbt discovers by the profile's `type: spark_dynamic`.
 
-    credentials.py     the profile: dbt-spark's keys and those of the embedded Spark
-    connections.py     one Spark session per dbt connection; dbt-spark's other methods unchanged
-    cursor.py          a statement on that session: rows, counts, errors in plain words
-    literals.py        Python values as Spark SQL, exactly
-    failures.py        what Spark and Delta really said
-    impl.py            the adapter: dbt-spark's with its faults mended
-    dynamic_table.py   the adapter's verbs for the materialization `dynamic_table`
+credentials.py     the profile: dbt-spark's keys and those of the embedded Spark
+connections.py     one Spark session per dbt connection; dbt-spark's other methods unchanged
+cursor.py          a statement on that session: rows, counts, errors in plain words
+literals.py        Python values as Spark SQL, exactly
+failures.py        what Spark and Delta really said
+impl.py            the adapter: dbt-spark's with its faults mended
+dynamic_table.py   the adapter's verbs for the materialization `dynamic_table`
 """
 
 from dbt.adapters.base import AdapterPlugin

@@ -42,8 +42,7 @@ class SparkDynamicCredentials(SparkCredentials):
             )
         if self.catalog is not None and self.catalog not in CATALOGS:
             raise DbtRuntimeError(
-                f"The profile's `catalog: {self.catalog}` is unknown: use one of "
-                f"{', '.join(CATALOGS)}."
+                f"The profile's `catalog: {self.catalog}` is unknown: use one of {', '.join(CATALOGS)}."
             )
 
     @property

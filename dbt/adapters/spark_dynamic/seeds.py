@@ -62,8 +62,7 @@ class Seeds(metaclass=AdapterMeta):
         """A SELECT of these rows as literals, cast to the columns' types."""
         # One cast per column, not per cell: half the text for Spark to parse.
         casts = ", ".join(
-            f"cast(c{position} as {column.type}) as {column.quoted}"
-            for position, column in enumerate(columns)
+            f"cast(c{position} as {column.type}) as {column.quoted}" for position, column in enumerate(columns)
         )
         names = ", ".join(f"c{position}" for position in range(len(columns)))
         values = ",\n".join(f"({', '.join(map(sql_literal, row))})" for row in rows)

@@ -4,9 +4,5 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 PACKAGE_PATH = str(
-    next(
-        folder
-        for folder in (_HERE / "macros", _HERE.parents[2] / "macros")
-        if (folder / "dbt_project.yml").is_file()
-    )
+    next(folder for folder in (_HERE / "macros", _HERE.parents[2] / "macros") if (folder / "dbt_project.yml").is_file())
 )

@@ -1,0 +1,102 @@
+"""What one changed row costs: refreshes timed beside a bare MERGE of one row and a full rebuild, in one Spark."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbt_spark_dynamic.commit.classic import ClassicEngine
+from dbt_spark_dynamic.commit.outcome import Outcome
+from dbt_spark_dynamic.commit.refresh import refresh
+from dbt_spark_dynamic.commit.spec import Spec
+
+from .cases import CASES, CHANGES, CUSTOMERS, SOURCES, Case
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BARE, ROW = "bare", "bare_row"
+"""A copy of the dynamic table for the bare MERGE to write to, and one of its rows."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A case under one kind of change. seconds, bare, rebuild: medians, of wall time; statements: SQL statements sent
+    by one refresh; equal: whether table and query have the same rows after all of it."""
+
+    case: str
+    change: str
+    technique: str
+    statements: int
+    seconds: float
+    bare: float
+    rebuild: float
+    equal: bool
+
+
+class OneRow:
+    """rows: of the large source; repeat: refreshes per case and change, of which the median counts."""
+
+    def __init__(self, spark: SparkSession, rows: int, repeat: int) -> None:
+        self.spark, self.rows, self.repeat = spark, rows, repeat
+        self._changes = 0
+
+    def load(self) -> None:
+        """Makes the sources, with change feeds as every table of this adapter has them."""
+        self.spark.sql("CREATE SCHEMA bench")
+        self.spark.sql("USE bench")
+        for name, query in SOURCES.items():
+            self.spark.sql(f"CREATE TABLE {name} USING delta AS {query.format(rows=self.rows, customers=CUSTOMERS)}")
+
+    def measure(self, say: Callable[[str], None]) -> Iterator[Measured]:
+        """One result per case and change, and one for a refresh with nothing changed."""
+        for case in CASES:
+            say(f"{case.name}: first build")
+            self._refresh(case)
+            rebuild = self._timed(f"CREATE OR REPLACE TABLE {BARE} USING delta AS {case.sql}")
+            row = self.spark.table(BARE).limit(1).collect()
+            self.spark.createDataFrame(row, self.spark.table(BARE).schema).createOrReplaceTempView(ROW)
+            self._refresh(case)
+            seconds, outcome, statements = self._refresh(case)
+            yield Measured(case.name, "nothing", outcome.code.value, statements, seconds, 0.0, rebuild, True)
+            for change in CHANGES:
+                say(f"{case.name}: {change}")
+                yield self._changed(case, change, rebuild)
+            self.spark.sql("DROP TABLE m")
+
+    def _changed(self, case: Case, change: str, rebuild: float) -> Measured:
+        refreshes, bare = [], []
+        # The first of each is not counted: it compiles what the others find compiled.
+        for i in range(self.repeat + 1):
+            self._changes += 1
+            self.spark.sql(CHANGES[change].format(rows=self.rows, n=self._changes))
+            refreshed = self._refresh(case)
+            merged = self._timed(case.bare_merge(BARE, ROW))
+            if i:
+                refreshes.append(refreshed)
+                bare.append(merged)
+        _, outcome, statements = refreshes[-1]
+        seconds = statistics.median(s for s, _, _ in refreshes)
+        technique = outcome.technique if outcome.rows_affected else outcome.code.value
+        return Measured(
+            case.name, change, technique, statements, seconds, statistics.median(bare), rebuild, self._equal(case)
+        )  # fmt: skip
+
+    def _refresh(self, case: Case) -> tuple[float, Outcome, int]:
+        statements: list[str] = []
+        started = time.perf_counter()
+        outcome = refresh(Spec("bench.m", case.sql, case.name), ClassicEngine(self.spark, statements.append))
+        return time.perf_counter() - started, outcome, len(statements)
+
+    def _timed(self, statement: str) -> float:
+        started = time.perf_counter()
+        self.spark.sql(statement)
+        return time.perf_counter() - started
+
+    def _equal(self, case: Case) -> bool:
+        both = f"((TABLE m) EXCEPT ALL ({case.sql})) UNION ALL (({case.sql}) EXCEPT ALL (TABLE m))"
+        rows: list[Any] = self.spark.sql(f"SELECT 1 FROM ({both}) LIMIT 1").collect()
+        return not rows

@@ -1,0 +1,103 @@
+"""The engine that has nothing but SQL (thrift, http, odbc, Spark Connect) keeps all promises of the other one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbt_spark_dynamic.commit.engine import Engine
+from dbt_spark_dynamic.commit.outcome import Code
+from dbt_spark_dynamic.commit.remote import SqlEngine
+from dbt_spark_dynamic.commit.spec import ChangeFeedPolicy
+from dbt_spark_dynamic.errors import ConfigError, ConflictError
+from integration_tests.maintained import Maintained
+
+
+@pytest.fixture
+def tables(maintained: Maintained) -> Maintained:
+    def execute(statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        frame = maintained.session.sql(statement)
+        return frame.columns, [tuple(row) for row in frame.collect()]
+
+    def by_sql(_: Engine) -> SqlEngine:
+        return SqlEngine(execute, maintained.statements.append)
+
+    maintained.wrap = by_sql
+    maintained.sql("CREATE TABLE t (k INT, x DECIMAL(10,2)) USING delta")
+    maintained.sql("INSERT INTO t VALUES (1, 10), (1, 10), (2, NULL), (NULL, 5)")
+    return maintained
+
+
+@pytest.mark.parametrize(
+    ("sql", "technique"),
+    [
+        ("SELECT k, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY k", "keyed"),
+        ("SELECT a.k, b.x FROM t a JOIN t b ON a.k = b.k", "retract"),
+        ("SELECT k, ROW_NUMBER() OVER (ORDER BY k, x) AS place FROM t", "retract"),
+    ],
+)
+def test_a_table_is_maintained_by_sql_alone(tables: Maintained, sql: str, technique: str) -> None:
+    expected = Code.RECOMPUTE if "ROW_NUMBER" in sql else Code.INCREMENTAL
+    assert tables.refresh("m", sql=sql).code is Code.CREATED
+    tables.sql("INSERT INTO t VALUES (1, 10), (3, 1)")
+    tables.sql("UPDATE t SET k = 2 WHERE k IS NULL")
+    tables.sql("DELETE FROM t WHERE x IS NULL")
+    outcome = tables.refresh("m")
+    assert (outcome.code, outcome.technique) == (expected, technique if expected is Code.INCREMENTAL else "recompute")
+    assert tables.difference("m") == 0
+    assert tables.refresh("m").code is Code.NO_CHANGE
+
+
+def test_an_append(tables: Maintained) -> None:
+    tables.refresh("m", sql="SELECT k, x FROM t WHERE x > 1")
+    tables.sql("INSERT INTO t VALUES (4, 4), (4, 4)")
+    outcome = tables.refresh("m")
+    assert (outcome.technique, outcome.rows_inserted, tables.difference("m")) == ("append", 2, 0)
+
+
+def test_settings_do_not_outlive_the_commit(tables: Maintained) -> None:
+    tables.refresh("m", sql="SELECT k, x FROM t")
+    for name in ("commitInfo.userMetadata", "write.txnAppId", "write.txnVersion"):
+        assert tables.session.conf.get(f"spark.databricks.delta.{name}", None) is None
+    assert not [row for row in tables.sql("SHOW VIEWS") if row["isTemporary"]]
+
+
+def test_the_feed_is_turned_on_and_a_missing_one_compared(tables: Maintained) -> None:
+    tables.sql("ALTER TABLE t SET TBLPROPERTIES (delta.enableChangeDataFeed = false)")
+    tables.refresh("m", sql="SELECT k, x FROM t", source_change_feed=ChangeFeedPolicy.COMPARE)
+    tables.sql("INSERT INTO t VALUES (7, 7)")
+    assert tables.refresh("m").code is Code.INCREMENTAL
+    assert tables.difference("m") == 0
+
+
+def test_an_unknown_column_is_said_with_its_line(tables: Maintained) -> None:
+    with pytest.raises(ConfigError, match="line 2") as caught:
+        tables.refresh("m", sql="SELECT k,\n  nope\nFROM t")
+    assert "`nope`" in str(caught.value)
+
+
+def test_another_run_committed_first(tables: Maintained) -> None:
+    sql = "SELECT k, COUNT(*) AS n FROM t GROUP BY k"
+    tables.refresh("m", sql=sql)
+    tables.sql("INSERT INTO t VALUES (7, 7)")
+    other = Maintained(tables.session.newSession(), tables.schema, dict(tables.models))
+    other.sql(f"USE {tables.schema}")
+    by_sql = tables.wrap
+
+    class Racing(SqlEngine):
+        def write(self, sql: str, settings: Any) -> Any:
+            other.refresh("m")
+            return super().write(sql, settings)
+
+    def racing(engine: Engine) -> Engine:
+        made = by_sql(engine)
+        made.__class__ = Racing
+        return made
+
+    tables.wrap = racing
+    with pytest.raises(ConflictError, match="another run"):
+        tables.refresh("m")
+    tables.wrap = by_sql
+    assert tables.refresh("m").code is Code.NO_CHANGE
+    assert tables.difference("m") == 0
