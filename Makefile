@@ -13,9 +13,9 @@ setup: $(STAMP)
 demo: $(STAMP)
 	@$(PY) -m integration_tests.demo
 
-# Everything: laws and units first, then real Spark, Delta and dbt.
+# Everything: laws and units without Spark, and real Spark, Delta and dbt; two files at a time, each with its own Spark.
 test: $(STAMP)
-	@$(PY) -m pytest tests integration_tests
+	@$(PY) -m pytest -n 2 --dist loadfile tests integration_tests
 
 # Everything that needs no Spark.
 laws: $(STAMP)

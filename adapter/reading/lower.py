@@ -87,7 +87,7 @@ class Lowering:
         return distinct(union) if tree.args.get("distinct") else union
 
     def _one_type(self, inputs: tuple[Node, ...]) -> tuple[Node, ...]:
-        """The inputs, cast to the types of their union: a term of the change with one input alone must have them too."""
+        """The inputs, cast to the types of their union: a term of the change with one input must have them too."""
         wanted = self.typer(UnionAll(inputs))
         return tuple(cast_to(i, self.typer(i), wanted) for i in inputs)
 
