@@ -16,12 +16,20 @@ SOURCES = {
 }
 """Table -> its rows, as a query. `sales` is in the order of its ids, as a table that grew day by day is."""
 
+LARGE = 9_900
+"""`amount` of every id that leaves this rest by 10007 is 99.00: rows that every model here has in its result."""
+
 CHANGES = {
-    "insert": "INSERT INTO sales VALUES ({rows} + {n}, {n}, 12.50, DATE '2034-01-01')",
-    "update": "UPDATE sales SET amount = amount + 1 WHERE id = {rows} - {n}",
-    "delete": "DELETE FROM sales WHERE id = {rows} - 1000 - {n}",
+    "insert": "INSERT INTO sales VALUES ({new}, {new} % {customers}, 99.00, DATE '2034-01-01')",
+    "update": "UPDATE sales SET amount = amount + 0.5 WHERE id = {old}",
+    "delete": "DELETE FROM sales WHERE id = {old}",
 }
-"""One changed row of the large source. n: counts the changes, so that no two are the same."""
+"""One changed row of the large source."""
+
+
+def change(kind: str, rows: int, n: int) -> str:
+    """The n-th change of the benchmark, no two of which are about the same row."""
+    return CHANGES[kind].format(new=rows + n, old=(rows // 10_007 - n) * 10_007 + LARGE, customers=CUSTOMERS)
 
 
 @dataclass(frozen=True)

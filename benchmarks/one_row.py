@@ -13,7 +13,7 @@ from dbt_spark_dynamic.commit.outcome import Outcome
 from dbt_spark_dynamic.commit.refresh import refresh
 from dbt_spark_dynamic.commit.spec import Spec
 
-from .cases import CASES, CHANGES, CUSTOMERS, SOURCES, Case
+from .cases import CASES, CHANGES, CUSTOMERS, SOURCES, Case, change
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,17 +62,17 @@ class OneRow:
             self._refresh(case)
             seconds, outcome, statements = self._refresh(case)
             yield Measured(case.name, "nothing", outcome.code.value, statements, seconds, 0.0, rebuild, True)
-            for change in CHANGES:
-                say(f"{case.name}: {change}")
-                yield self._changed(case, change, rebuild)
+            for kind in CHANGES:
+                say(f"{case.name}: {kind}")
+                yield self._changed(case, kind, rebuild)
             self.spark.sql("DROP TABLE m")
 
-    def _changed(self, case: Case, change: str, rebuild: float) -> Measured:
+    def _changed(self, case: Case, kind: str, rebuild: float) -> Measured:
         refreshes, bare = [], []
         # The first of each is not counted: it compiles what the others find compiled.
         for i in range(self.repeat + 1):
             self._changes += 1
-            self.spark.sql(CHANGES[change].format(rows=self.rows, n=self._changes))
+            self.spark.sql(change(kind, self.rows, self._changes))
             refreshed = self._refresh(case)
             merged = self._timed(case.bare_merge(BARE, ROW))
             if i:
@@ -82,7 +82,7 @@ class OneRow:
         seconds = statistics.median(s for s, _, _ in refreshes)
         technique = outcome.technique if outcome.rows_affected else outcome.code.value
         return Measured(
-            case.name, change, technique, statements, seconds, statistics.median(bare), rebuild, self._equal(case)
+            case.name, kind, technique, statements, seconds, statistics.median(bare), rebuild, self._equal(case)
         )  # fmt: skip
 
     def _refresh(self, case: Case) -> tuple[float, Outcome, int]:

@@ -61,11 +61,11 @@ def test_a_chain_over_models_of_every_kind(shop: DbtProject) -> None:
     shop.sql("INSERT INTO orders VALUES (4, 'at', 40), (5, 'at', 1)")
     shop.dbt("run", "--select", "per_country", "busy")
     first, second = responses(shop)["per_country"], responses(shop)["busy"]
-    assert (first["code"], first["technique"], first["rows_in"]) == ("INCREMENTAL", "keyed", 2)
+    assert (first["code"], first["technique"], first["rows_in"]) == ("INCREMENTAL", "additive", 2)
     assert (first["rows_inserted"], first["rows_updated"], first["rows_deleted"]) == (0, 1, 0)
     assert (second["code"], second["technique"], second["rows_inserted"]) == ("INCREMENTAL", "append", 1)
     assert first["statements"] > 3 and first["seconds"] > 0
-    assert any("INCREMENTAL keyed: 2 changed in, +0 ~1 -0 out" in line for line in shop.lines)
+    assert any("INCREMENTAL additive: 2 changed in, +0 ~1 -0 out" in line for line in shop.lines)
     assert different(shop, "per_country", PER_COUNTRY) == 0
 
     # An upstream `table` model is rebuilt by every run: only what really changed counts, then equal rows not at all.
@@ -137,6 +137,9 @@ def test_layout_and_properties_are_those_of_the_configuration(dbt_project: DbtPr
     dbt_project.sql("INSERT INTO t VALUES (2, 'b')")
     dbt_project.sql("UPDATE t SET part = 'c' WHERE id = 1")
     dbt_project.dbt("run")
-    assert {m: r["technique"] for m, r in responses(dbt_project).items()} == {"parted": "keyed", "clustered": "merge"}
+    assert {m: r["technique"] for m, r in responses(dbt_project).items()} == {
+        "parted": "additive",
+        "clustered": "merge",
+    }
     assert different(dbt_project, "parted", "SELECT part, count(*) FROM t GROUP BY part") == 0
     assert different(dbt_project, "clustered", "SELECT id, part FROM t") == 0

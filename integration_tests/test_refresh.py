@@ -122,7 +122,7 @@ def test_the_ledger_is_in_the_commit_of_the_data(orders: Maintained) -> None:
     source = entry["sources"][f"{orders.schema}.orders"]
     assert source["version"] == 2
     assert source["id"] == orders.sql("DESCRIBE DETAIL orders")[0]["id"]
-    assert (entry["technique"], entry["rows_in"], entry["sequence"]) == ("keyed", 1, 2)
+    assert (entry["technique"], entry["rows_in"], entry["sequence"]) == ("additive", 1, 2)
 
 
 def test_settings_do_not_outlive_the_commit(orders: Maintained) -> None:
@@ -263,3 +263,38 @@ def test_types_of_a_union_hold_when_one_side_changes(orders: Maintained) -> None
 
 def ledger(tables: Maintained, name: str) -> dict:
     return json.loads(tables.sql(f"DESCRIBE HISTORY {name} LIMIT 1")[0]["userMetadata"])[LEDGER]
+
+
+def test_counts_and_sums_are_added_without_reading_the_source(orders: Maintained) -> None:
+    """The source's own rows are read for a group that may have lost its last value, and for no other."""
+    orders.refresh("m", sql=f"{PER_CUSTOMER.replace(' FROM', ', MAX(amount) AS most FROM')}")
+    orders.sql("INSERT INTO orders VALUES (5, 'b', 1), (6, NULL, 9), (7, 'new', NULL)")
+    orders.sql("UPDATE orders SET amount = 21 WHERE id = 2")
+    outcome = orders.refresh("m")
+    assert (outcome.technique, outcome.rows_inserted, outcome.rows_updated) == ("additive", 1, 3)
+    assert orders.difference("m") == 0
+    orders.sql("INSERT INTO orders VALUES (8, 'b', 4)")
+    orders.sql("DELETE FROM orders WHERE id IN (1, 7)")
+    outcome = orders.refresh("m")
+    assert (outcome.technique, outcome.rows_updated, outcome.rows_deleted) == ("keyed", 2, 1)
+    assert orders.difference("m") == 0
+
+
+def test_one_row_of_totals(orders: Maintained) -> None:
+    orders.refresh("m", sql="SELECT COUNT(*) AS n, SUM(amount) AS total, MIN(id) AS first FROM orders")
+    orders.sql("INSERT INTO orders VALUES (5, 'b', 1)")
+    outcome = orders.refresh("m")
+    assert (outcome.technique, outcome.rows_updated, orders.difference("m")) == ("additive", 1, 0)
+    orders.sql("DELETE FROM orders")
+    outcome = orders.refresh("m")
+    assert (outcome.technique, outcome.rows_updated, orders.rows("m")) == ("keyed", 1, [(0, None, None)])
+    orders.refresh(
+        "average", sql="SELECT AVG(amount) AS mean, COUNT(DISTINCT customer) AS who FROM orders HAVING COUNT(*) > 0"
+    )
+    assert orders.rows("average") == []
+    orders.sql("INSERT INTO orders VALUES (6, 'b', 1), (7, 'c', 2)")
+    outcome = orders.refresh("average")
+    assert (outcome.technique, outcome.rows_inserted, orders.difference("average")) == ("keyed", 1, 0)
+    orders.sql("DELETE FROM orders")
+    assert orders.refresh("average").rows_deleted == 1
+    assert orders.rows("average") == []

@@ -33,6 +33,7 @@ def tables(maintained: Maintained) -> Maintained:
     ("sql", "technique"),
     [
         ("SELECT k, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY k", "keyed"),
+        ("SELECT COUNT(*) AS n FROM t", "additive"),
         ("SELECT a.k, b.x FROM t a JOIN t b ON a.k = b.k", "retract"),
         ("SELECT k, ROW_NUMBER() OVER (ORDER BY k, x) AS place FROM t", "retract"),
     ],

@@ -62,12 +62,12 @@ class Derivation:
         """The name, or with a number behind it where a relation of this plan has it already."""
         return free_name(name, {CHANGE, ROWS, *(r.name.lower() for r in (*self.feeds.values(), *self.bindings))})
 
-    def keys(self, affected: Node, why: str) -> Named:
-        """A key set the plan reads more than once: the distinct rows of `affected`, under a name."""
+    def keys(self, affected: Node, why: str, name: str = "changed_keys") -> Named:
+        """A small relation that the plan reads more than once, most often a set of keys, under a name."""
         for b in self.bindings:
             if b.node == affected:
                 return Named(b.name, affected.columns)
-        self.bindings.append(Binding(self.free_name("changed_keys"), affected, why))
+        self.bindings.append(Binding(self.free_name(name), affected, why))
         return Named(self.bindings[-1].name, affected.columns)
 
     def feed(self, scan: Scan) -> Node:

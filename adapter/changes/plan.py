@@ -7,15 +7,16 @@ Two shapes reach the table:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, column, columns
 from ..algebra.keys import SourceKeys, unique_key
-from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Scan, Semi, Time, walk
+from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Scan, Semi, Time, Unit, walk
 from ..names import WEIGHT
+from .additive import Own, added
 from .affected import affected
 from .check import check
 from .derivation import CHANGE, ROWS, Binding, Derivation, Feed, at, passed
@@ -35,7 +36,8 @@ class ChangePlan:
 
     For Shape.UPSERT `result` holds the rows that the keys in `affected` have now; `key` names the columns, in the
     order of the columns of `affected`. For Shape.SIGNED it holds the net change of the query with WEIGHT.
-    law: the law applied at the root, in words for `explain`.
+    law: the law applied at the root, in words for `explain`. falling: by the additive law, the relation of groups that
+    the change is not enough for; additive: whether that law is used.
     """
 
     feeds: tuple[Feed, ...]
@@ -45,20 +47,37 @@ class ChangePlan:
     key: tuple[str, ...] | None
     affected: Named | None
     law: str
+    additive: bool = False
+    falling: str | None = None
 
 
 def plan(
-    model: Node, changed: frozenset[str], keys: SourceKeys, *, by_key: bool = True, simplified: bool = True
+    model: Node,
+    changed: frozenset[str],
+    keys: SourceKeys,
+    own: Own | None = None,
+    *,
+    by_key: bool = True,
+    simplified: bool = True,
 ) -> ChangePlan:
     """The change plan of a model for the sources that changed.
 
-    model: a plan with undated scans; by_key=False: as signed rows even where a key is known. simplified=False
-    keeps what the laws give, for the tests that compare the two.
+    model: a plan with undated scans; own: the table that holds its result, None if it must not be read;
+    by_key=False: as signed rows even where a key is known. simplified=False keeps what the laws give, for the tests
+    that compare the two.
     """
     d = Derivation(model, changed)
     key = unique_key(model, keys)
     tidy = simplify if simplified else _untouched
-    if by_key and key and _keyed(model, key):
+    if by_key and changed and own is not None and (sums := added(model, own, d)) is not None:
+        result = Binding(ROWS, tidy(sums.rows), "what those groups have now")
+        law = "additive: the changed rows added to the table's own"
+        plan_ = ChangePlan((), (), result, Shape.UPSERT, sums.key, sums.touched, law, True, sums.falling)
+    elif by_key and changed and key == ():
+        everything = d.keys(Unit(), "the one row")
+        rows = Binding(ROWS, tidy(at(model, Time.AFTER)), "what it is now")
+        plan_ = ChangePlan((), (), rows, Shape.UPSERT, key, everything, "one row: computed again")
+    elif by_key and key and _keyed(model, key):
         plan_ = _upsert(model, key, d, tidy)
     else:
         net = _net(tidy(change(model, d)))
@@ -105,7 +124,7 @@ def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
             kept.insert(0, b)
             read |= _names_read(b.node)
     feeds = tuple(f for f in d.feeds.values() if f.name in read)
-    return ChangePlan(feeds, tuple(kept), plan_.result, plan_.shape, plan_.key, plan_.affected, plan_.law)
+    return replace(plan_, feeds=feeds, bindings=tuple(kept))
 
 
 def _names_read(node: Node) -> set[str]:

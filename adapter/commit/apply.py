@@ -49,17 +49,17 @@ class Applier:
 
     def plan(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Applied:
         """Computes the plan's relations in order and applies the last one."""
-        for binding in plan.bindings:
-            work.pin(binding.name, print_sql(renderer.query(binding.node), pretty=True))
+        rows = {b.name: work.pin(b.name, print_sql(renderer.query(b.node), pretty=True)) for b in plan.bindings}
         result = print_sql(renderer.query(plan.result.node), pretty=True)
         if plan.shape is Shape.UPSERT:
             assert plan.affected is not None and plan.key is not None
             keys = work.name(plan.affected.name)
-            upserts = sql.upserts_from_rows(result, keys, plan.key, plan.affected.columns, self.names)
-            rows = work.pin("upserts", upserts)
-            if self.checked and rows:
+            key_columns = plan.affected.columns[: len(plan.key)]
+            upserts = work.pin("upserts", sql.upserts_from_rows(result, keys, plan.key, key_columns, self.names))
+            if self.checked and upserts:
                 self.check_unique(sql.duplicates_after_upserts(self.spec.target, UPSERTS, plan.key, self.checked))
-            return self._upsert(plan.key, "keyed", rows)
+            again = rows[plan.falling] if plan.falling else not plan.additive
+            return self._upsert(plan.key, "keyed" if again else "additive", upserts)
         return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q))
 
     def difference(self, query: str) -> Applied:
@@ -74,7 +74,7 @@ class Applier:
             rows = pin("result_change", sql.difference(query, self.spec.target, self.names))
             return self._signed(rows, pin)
         finally:
-            for name in pins:
+            for name in reversed(pins):
                 self.engine.unpin(name)
 
     def _signed(self, rows: int, pin: Callable[[str, str], int]) -> Applied:

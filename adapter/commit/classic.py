@@ -42,7 +42,13 @@ class ClassicEngine:
         return tuple((row[0], row[1]) for row in self.rows(DESCRIBE + sql))
 
     def setting(self, name: str) -> str:
-        return self._spark.conf.get(name, None) or ""
+        # Not conf.get(name, None): that would answer None for what was never set, whatever Spark's own default is.
+        try:
+            return self._spark.conf.get(name)
+        except Exception as error:
+            if "SQL_CONF_NOT_FOUND" in str(error):
+                return ""
+            raise unmasked(error) from error
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         frame = self._sql(sql)

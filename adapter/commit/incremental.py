@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..algebra.keys import SourceKeys
+from ..changes.additive import Own
 from ..changes.derivation import Derivation, Feed
 from ..changes.plan import ChangePlan, plan
 from ..dialect import print_sql
@@ -65,9 +66,9 @@ class Incremental:
                     raise
         return self.pin(feed.name, print_sql(net_difference(feed, change.span)), few=False)
 
-    def plan(self, *, by_key: bool) -> ChangePlan:
+    def plan(self, own: Own, *, by_key: bool) -> ChangePlan:
         assert self._model.node is not None
-        return plan(self._model.node, self.changed, self._keys, by_key=by_key)
+        return plan(self._model.node, self.changed, self._keys, own, by_key=by_key)
 
     def pin(self, relation: str, sql: str, *, few: bool | None = None) -> int:
         name = self.name(relation)
@@ -89,6 +90,7 @@ class Incremental:
         return Lost(source, why)
 
     def forget(self) -> None:
-        for name in self._pins:
+        # The last first: to some engines a relation is a view over those that it was computed from.
+        for name in reversed(self._pins):
             self._engine.unpin(name)
         self._pins.clear()

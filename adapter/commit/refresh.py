@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..algebra.keys import unique_key
+from ..changes.additive import Own
 from ..dialect import print_sql
 from ..errors import Bug, Refusal, TargetError
 from ..pipeline import Model, compile_model
@@ -100,9 +101,9 @@ class Refresh:
         derived = unique_key(self.model.node, self.source_keys) if self.model.node is not None else None
         implied = derived is not None and set(derived) <= set(declared)
         self.checked = declared if declared and not implied else ()
-        self.key = derived or declared or None
+        self.key = derived if derived is not None else declared or None
         mode = self.spec.changelog_mode
-        if mode is ChangelogMode.UPSERT and not self.key:
+        if mode is ChangelogMode.UPSERT and self.key is None:
             raise problems.upsert_without_key(names, self.spec)
         if mode in (ChangelogMode.RETRACT, ChangelogMode.APPEND):
             self.key = None
@@ -245,7 +246,7 @@ class Refresh:
                 new = self._entry("no_op", None, entry.generation, entry.sequence + 1, self._base(), 0)
                 self._commit(touch(self.spec.target), new)
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry))
-            plan = work.plan(by_key=self.key is not None)
+            plan = work.plan(self._own(spans), by_key=self.key is not None)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
             applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name))
             return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
@@ -256,6 +257,12 @@ class Refresh:
             return self._lost(entry, lost)
         finally:
             work.forget()
+
+    def _own(self, spans: dict[str, Span]) -> Own:
+        """The table itself, which a change plan may read as it is before the refresh."""
+        assert self.target is not None
+        spans[self.target.name] = Span(self.target.version, self.target.version)
+        return Own(self.target.name, dict(self.model.columns))
 
     def _applier(self, entry: Entry) -> Applier:
         return Applier(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from ..reading.relations import Columns
@@ -71,8 +72,10 @@ class SqlEngine:
         return int(self.rows(f"SELECT COUNT(*) FROM {name}")[0][0])
 
     def unpin(self, name: str) -> None:
-        self._execute(f"UNCACHE TABLE IF EXISTS {name}", told=False)
-        self._execute(f"DROP VIEW IF EXISTS {name}", told=False)
+        for statement in (f"UNCACHE TABLE IF EXISTS {name}", f"DROP VIEW IF EXISTS {name}"):
+            # What cannot be cleared away ends with the session, and must not hide why the refresh failed.
+            with suppress(SqlError):
+                self._execute(statement, told=False)
 
     def write(self, sql: str, settings: Mapping[str, str]) -> Written:
         before = {key: self.setting(key) for key in settings}

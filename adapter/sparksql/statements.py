@@ -59,7 +59,7 @@ def upserts_from_rows(
     shown = ", ".join(
         f"k.{quoted(names[c])} AS {quoted(c)}" if c in names else f"r.{quoted(c)} AS {quoted(c)}" for c in columns
     )
-    on = " AND ".join(f"k.{quoted(names[c])} <=> r.{quoted(c)}" for c in key)
+    on = " AND ".join(f"k.{quoted(names[c])} <=> r.{quoted(c)}" for c in key) or "TRUE"
     return (
         f"SELECT {shown}, r.{quoted(PRESENT)} IS NOT NULL AS {quoted(PRESENT)}\n"
         f"FROM {keys} AS k LEFT JOIN (SELECT q.*, TRUE AS {quoted(PRESENT)} FROM (\n{rows}\n) AS q) AS r ON {on}"

@@ -22,6 +22,11 @@ from .tables import TABLES, VIEW, VIEW_COLUMNS, VIEW_SQL, Script
 SPARK_TYPES = {"INTEGER": "int", "VARCHAR": "string", "HUGEINT": "decimal(38,0)"}
 """Where Spark's name of a type is another than DuckDB's; a HUGEINT is what DuckDB makes of a sum of integers."""
 
+SPARK_SUMS = {"decimal(38,0)": "bigint", "decimal(38,1)": "decimal(28,1)", "decimal(38,2)": "decimal(28,2)"}
+"""What Spark would call the type of a sum, where DuckDB makes every one as wide as can be."""
+
+TARGET = "memory.main.maintained"
+"""The table that a refresh maintains."""
 
 AGO = "states_ago_"
 """Stands in a translated statement for the schema of the states so many refreshes ago."""
@@ -35,6 +40,8 @@ def translated(sql: str) -> str:
         version = table.args.get("version")
         if version is not None:
             table.set("version", None)
+        # The maintained table is written after it is read: it has one version.
+        if version is not None and table.name != TARGET.split(".")[-1]:
             table.set("db", exp.to_identifier(f"{AGO}{version.expression.name}_"))
     for when in tree.find_all(exp.When):
         # Spark's `UPDATE SET t.a = s.a` is `UPDATE SET a = s.a` here.

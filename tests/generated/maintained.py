@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dbt_spark_dynamic.algebra.keys import unique_key
+from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.commit.apply import Applier
 from dbt_spark_dynamic.commit.incremental import Incremental
 from dbt_spark_dynamic.commit.ledger import Entry
@@ -13,13 +14,12 @@ from dbt_spark_dynamic.sparksql.reads import Span, dated
 from dbt_spark_dynamic.sparksql.render import Renderer
 from dbt_spark_dynamic.sparksql.statements import difference
 
-from .duck import Duck
-
-TARGET = "memory.main.maintained"
+from .duck import SPARK_SUMS, TARGET, Duck
 
 
 class Maintained:
-    """by_key=False: applied as exact multiset changes even where a key is known."""
+    """by_key=False: applied as exact multiset changes even where a key is known; additive: whether any refresh added to
+    the table's own rows."""
 
     def __init__(self, duck: Duck, sql: str, *, by_key: bool) -> None:
         self._duck, self._sql = duck, sql
@@ -30,6 +30,7 @@ class Maintained:
         assert self.model.refusal is None, self.model.refusal
         assert self.model.node is not None
         self._key = unique_key(self.model.node, {}) if by_key else None
+        self.additive = False
 
     def refresh(self, version: int) -> None:
         """From the version before to this one."""
@@ -42,7 +43,9 @@ class Maintained:
             assert work.read_feeds() is None
             if not work.changed:
                 return
-            plan = work.plan(by_key=self._key is not None)
+            types = {name: SPARK_SUMS.get(kind, kind) for name, kind in self.model.columns}
+            plan = work.plan(Own(TARGET, types), by_key=self._key is not None)
+            self.additive |= plan.additive
             entry = Entry(
                 sources={}, definition="", technique="", generation="", sequence=1, base=0,
                 columns=self.model.columns,
@@ -50,7 +53,8 @@ class Maintained:
             applier = Applier(
                 duck, spec, self.model.columns, self._key, (), entry, lambda sql, _: duck.write(sql, {}), _unused
             )
-            applier.plan(plan, work, Renderer(dated(dict.fromkeys(self.model.sources, span)), work.name))
+            spans = dict.fromkeys((*self.model.sources, TARGET), span)
+            applier.plan(plan, work, Renderer(dated(spans), work.name))
         finally:
             work.forget()
 

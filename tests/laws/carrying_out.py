@@ -6,18 +6,28 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from dbt_spark_dynamic.algebra.evaluate import Bag, World, evaluate
-from dbt_spark_dynamic.algebra.nodes import Node
+from dbt_spark_dynamic.algebra.evaluate import Bag, Table, World, evaluate
+from dbt_spark_dynamic.algebra.nodes import Node, Time
 from dbt_spark_dynamic.changes.derivation import Binding, Feed
 from dbt_spark_dynamic.changes.plan import ChangePlan, Shape
 
 from .states import State, fed, world
 
+OWN = "own.table"
+"""The name of the maintained table in a plan that may read it."""
 
-def bound(feeds: Iterable[Feed], bindings: Iterable[Binding], before: State, after: State) -> World:
-    """The world in which the last relation of a plan is evaluated: all it names has been computed, in order."""
+
+def bound(
+    feeds: Iterable[Feed], bindings: Iterable[Binding], before: State, after: State, own: Table | None = None
+) -> World:
+    """The world in which the last relation of a plan is evaluated: all it names has been computed, in order.
+
+    own: the maintained table before the refresh, for plans that read it.
+    """
     now = world(before, after)
     now = replace(now, named={f.name: fed(f, before, after) for f in feeds})
+    if own is not None:
+        now = replace(now, tables={**now.tables, (OWN, Time.BEFORE): own})
     for b in bindings:
         now = replace(now, named={**now.named, b.name: evaluate(b.node, now)})
     return now

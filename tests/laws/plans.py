@@ -79,6 +79,32 @@ def grouped_plans(draw: st.DrawFn) -> tuple[Node, tuple[str, ...]]:
     return node, tuple(shown.values())
 
 
+@st.composite
+def summed_plans(draw: st.DrawFn) -> Node:
+    """COUNT, SUM, MIN and MAX over any plan, by groups or without, under projections that rename and reorder."""
+    below = draw(plans(Size(3, 1)))
+    groups = draw(_group_exprs(below, at_least=0))
+    count = draw(st.integers(1, 3))
+    calls = tuple((f"a{i}", draw(_summing_call(below.columns))) for i in range(count))
+    node: Node = Aggregate(below, groups, calls)
+    for prefix in ("p", "q")[: draw(st.integers(0, 2))]:
+        shown = _some(draw, node.columns, len(node.columns))
+        # A column may be shown twice.
+        shown += (shown[0],) if one_in(draw, 3) else ()
+        node = Project(node, tuple((f"{prefix}{i}", column(n)) for i, n in enumerate(shown)))
+    return node
+
+
+@st.composite
+def _summing_call(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
+    of = _operand(draw, names).tree.copy()
+    calls = [exp.Count(this=exp.Star()), exp.Sum(this=of), exp.Count(this=of), exp.Min(this=of), exp.Max(this=of)]
+    call: exp.Expression = pick(draw, calls)
+    if one_in(draw, 4):
+        call = exp.Filter(this=call, expression=exp.Where(this=draw(predicates(names)).tree.copy()))
+    return Expr.of(call)
+
+
 def _scan_only(size: Size) -> st.SearchStrategy[Node]:
     return _leaves()
 

@@ -7,26 +7,46 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt_spark_dynamic.algebra.evaluate import Bag, evaluate
+from dbt_spark_dynamic.algebra.evaluate import Bag, Table, evaluate
 from dbt_spark_dynamic.algebra.nodes import Node, weighted
+from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.plan import ChangePlan, Shape, plan
 
-from .carrying_out import applied, bound, meaning
-from .plans import grouped_plans, plans
+from .carrying_out import OWN, applied, bound, meaning
+from .plans import grouped_plans, plans, summed_plans
 from .states import KEYS, SOURCES, Script, State, scripts
 
 NOTHING: frozenset[str] = frozenset()
 EVERY_SOURCE = frozenset(SOURCES)
 
 
-@given(plans(), scripts(refreshes=3), st.booleans())
-def test_the_table_equals_its_query_after_every_refresh(model: Node, script: Script, simplified: bool) -> None:
-    """With the simplifying pass and without it: it may change what a plan costs, never what it means."""
+@given(plans(), scripts(refreshes=3), st.booleans(), st.booleans())
+def test_the_table_equals_its_query_after_every_refresh(
+    model: Node, script: Script, simplified: bool, reads_own: bool
+) -> None:
+    """With the simplifying pass and the additive law or without them: they may change what a plan costs, never what it
+    means."""
     table = meaning(model, script.states[0])
     for before, after, touched in script.refreshes:
-        planned = plan(model, touched, KEYS, simplified=simplified)
+        planned = plan(model, touched, KEYS, own(model) if reads_own else None, simplified=simplified)
         table = _refreshed(table, model, planned, before, after)
         assert table == meaning(model, after)
+
+
+@given(summed_plans(), scripts(refreshes=3))
+def test_counts_and_sums_are_added_to_the_table(model: Node, script: Script) -> None:
+    """By the additive law, which reads R for falling groups alone."""
+    table = meaning(model, script.states[0])
+    for before, after, touched in script.refreshes:
+        if touched:
+            planned = plan(model, touched, KEYS, own(model))
+            assert (planned.shape, planned.additive) == (Shape.UPSERT, True)
+            table = _refreshed(table, model, planned, before, after)
+        assert table == meaning(model, after)
+
+
+def own(model: Node) -> Own:
+    return Own(OWN, dict.fromkeys(model.columns, "bigint"))
 
 
 @given(grouped_plans(), scripts(refreshes=2))
@@ -58,7 +78,7 @@ def test_a_feed_is_called_the_same_whatever_else_changed(model: Node, touched: s
 
 def _refreshed(table: Bag, model: Node, planned: ChangePlan, before: State, after: State) -> Bag:
     """The table after the plan has been applied to it; what the plan promises is asserted on the way."""
-    now = bound(planned.feeds, planned.bindings, before, after)
+    now = bound(planned.feeds, planned.bindings, before, after, Table(model.columns, table))
     result = evaluate(planned.result.node, now)
     _assert_own_names(planned)
     if planned.shape is Shape.SIGNED:
