@@ -32,7 +32,7 @@ TEST_CONF = {
     "spark.sql.ansi.enabled": "false",
     # Thousands of small statements, each with a plan of its own: compiling Java for each of them, and replanning
     # between its stages, is two thirds of the time. The demo and the benchmarks run as users do.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",

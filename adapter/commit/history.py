@@ -12,6 +12,10 @@ UPDATED = ("numTargetRowsUpdated", "numUpdatedRows")
 DELETED = ("numTargetRowsDeleted", "numDeletedRows")
 
 
+REPLACING = "REPLACE TABLE"
+"""In the operation of a commit that put another table in the place of the one before."""
+
+
 @dataclass(frozen=True)
 class Commit:
     """One commit. rows: changed rows by its own count, None where it does not say; table_id: if it set one;
@@ -25,6 +29,10 @@ class Commit:
     user_metadata: str | None
     table_id: str | None = None
     rows_written: int = 0
+
+    @property
+    def replaces_table(self) -> bool:
+        return REPLACING in self.operation
 
 
 def read_commit(version: int, actions: Iterable[dict[str, Any]]) -> Commit:

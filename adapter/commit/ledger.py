@@ -84,6 +84,7 @@ class Position:
 def find(latest: int, commit_at: Callable[[int], Commit | None]) -> Position:
     """Looks back from the latest commit to the newest ledger entry, past commits that changed no data.
 
+    A table that was replaced since, by a `table` model of the same name for one, is another table and has no ledger.
     commit_at: the commit of a version, None if its file is gone (then nothing older is known either).
     """
     foreign: Commit | None = None
@@ -94,6 +95,8 @@ def find(latest: int, commit_at: Callable[[int], Commit | None]) -> Position:
         entry = Entry.read(commit.user_metadata)
         if entry is not None:
             return Position(entry, version, _between(entry, version, commit_at) or foreign)
+        if commit.replaces_table:
+            return Position(None, -1)
         if commit.changes_data:
             foreign = commit
     return Position(None, -1)
