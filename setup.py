@@ -1,5 +1,7 @@
 """The package: four folders of this checkout under the names by which dbt and Python import them."""
 
+from pathlib import Path
+
 from setuptools import find_packages, setup
 
 # The compiler and the embedded Spark, importable without loading dbt.
@@ -16,7 +18,8 @@ setup(
     name="dbt-spark-dynamic",
     version="0.1.0",
     description="dbt models on Spark and Delta that are maintained by change instead of rebuilt",
-    long_description="A dbt adapter that extends dbt-spark by the materialization `dynamic_table`.",
+    long_description=(Path(__file__).parent / "README.md").read_text(),
+    long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.11,<3.14",
     packages=[*FOLDERS, *ROOMS],

@@ -1,0 +1,7 @@
+"""What a model means: relational algebra over bags.
+
+nodes.py       the operators            expressions.py  scalar SQL, carried unopened
+keys.py        what is unique           transform.py    a plan from a plan
+prune.py       columns nobody reads     show.py         a plan as text, for fingerprints
+evaluate.py    the meaning of every operator over Python rows: the oracle of the laws
+"""

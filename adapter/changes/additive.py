@@ -178,7 +178,8 @@ def _part(i: int, tree: exp.Expression, data_type: str | None) -> Part | None:
     if data_type is None or isinstance(tree.this, exp.Distinct) or tree.expressions:
         return None
     if type(tree) is exp.Count:
-        return Part(i, exp.Count, None if isinstance(tree.this, exp.Star) else tree.this, only, data_type)
+        every_row = isinstance(tree.this, exp.Star | exp.Literal)
+        return Part(i, exp.Count, None if every_row else tree.this, only, data_type)
     exact = EXACT_SUMS if type(tree) is exp.Sum else ORDERED if type(tree) in (exp.Min, exp.Max) else None
     if exact is None or not exact.fullmatch(data_type):
         return None

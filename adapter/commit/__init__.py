@@ -1,1 +1,10 @@
-"""Spark SQL -> a table that has moved: what was consumed, what is written, and both in one Delta commit."""
+"""Spark SQL -> a table that has moved: what was consumed, what is written, and both in one Delta commit.
+
+refresh.py      one refresh: look, decide, compute, write once, make sure
+spec.py         what was asked for                outcome.py   what was done
+ledger.py       what a table has consumed         history.py   what a Delta log says of a commit
+sources.py      whether a source can say what changed
+incremental.py  feeds and relations, computed once            apply.py   the change, written
+engine.py       what is needed of Spark; classic.py over a session here, remote.py by SQL alone
+catalog.py, describe.py   tables and views as they are        problems.py  errors in the user's words
+"""
