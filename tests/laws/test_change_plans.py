@@ -46,7 +46,8 @@ def test_counts_and_sums_are_added_to_the_table(model: Node, script: Script) -> 
 
 
 def own(model: Node) -> Own:
-    return Own(OWN, dict.fromkeys(model.columns, "bigint"))
+    # A decimal: sums may be of averages, which are fractions here.
+    return Own(OWN, dict.fromkeys(model.columns, "decimal(28,2)"))
 
 
 @given(grouped_plans(), scripts(refreshes=2))
