@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from dbt_spark_dynamic.commit.outcome import Outcome
 from dbt_spark_dynamic.commit.refresh import refresh
 from dbt_spark_dynamic.commit.spec import Spec
 
-from .cases import CASES, CHANGES, CUSTOMERS, SOURCES, Case, change
+from .cases import CHANGES, CUSTOMERS, SOURCES, Case, change
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,8 +40,8 @@ class Measured:
 class OneRow:
     """rows: of the large source; repeat: refreshes per case and change, of which the median counts."""
 
-    def __init__(self, spark: SparkSession, rows: int, repeat: int) -> None:
-        self.spark, self.rows, self.repeat = spark, rows, repeat
+    def __init__(self, spark: SparkSession, rows: int, repeat: int, cases: Sequence[Case]) -> None:
+        self.spark, self.rows, self.repeat, self.cases = spark, rows, repeat, cases
         self._changes = 0
 
     def load(self) -> None:
@@ -53,7 +53,7 @@ class OneRow:
 
     def measure(self, say: Callable[[str], None]) -> Iterator[Measured]:
         """One result per case and change, and one for a refresh with nothing changed."""
-        for case in CASES:
+        for case in self.cases:
             say(f"{case.name}: first build")
             self._refresh(case)
             rebuild = self._timed(f"CREATE OR REPLACE TABLE {BARE} USING delta AS {case.sql}")
