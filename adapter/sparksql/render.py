@@ -182,8 +182,9 @@ class Renderer:
     def _(self, node: Aggregate) -> Block:
         block = self._open(node.child)
         groups = {name: block.expression(e) for name, e in node.groups}
-        if node.aggregates and any(isinstance(e, exp.Literal) for e in groups.values()):
-            # GROUP BY 1 means the first column, not the number: group by columns of a subquery instead.
+        if node.aggregates and any(not e.find(exp.Column) for e in groups.values()):
+            # GROUP BY 1 means the first column, not the number, and what an engine folds to a number is one too:
+            # group by columns of a subquery instead.
             inner = {name: free_name(name, {c.lower() for c in block.columns}) for name in groups}
             block.columns |= {inner[name]: e for name, e in groups.items()}
             block = self._over(block.select(), tuple(block.columns), "rows")

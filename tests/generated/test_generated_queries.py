@@ -16,7 +16,9 @@ from .queries import random_query
 
 REFRESHES = 5
 
-REGRESSIONS: tuple[tuple[str, int, bool], ...] = ()
+REGRESSIONS: tuple[tuple[str, int, bool], ...] = (
+    ("SELECT store, SUM(-(2)) AS s, COUNT(*) AS n FROM sales GROUP BY store", 4, True),
+)
 """(query, script, by key) of pairs that once failed."""
 
 
