@@ -7,6 +7,7 @@ import json
 import pytest
 
 from integration_tests.conftest import DbtProject
+from integration_tests.maintained import Maintained
 
 
 def responses(project: DbtProject) -> dict[str, dict]:
@@ -16,8 +17,7 @@ def responses(project: DbtProject) -> dict[str, dict]:
 
 
 def different(project: DbtProject, model: str, query: str) -> int:
-    both = f"((TABLE {model}) EXCEPT ALL ({query})) UNION ALL (({query}) EXCEPT ALL (TABLE {model}))"
-    return project.sql(f"SELECT COUNT(*) FROM ({both})")[0][0]
+    return Maintained(project.session, project.schema, {model: query}).difference(model)
 
 
 @pytest.fixture

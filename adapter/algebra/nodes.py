@@ -227,5 +227,10 @@ def walk(node: Node) -> list[Node]:
     return [node, *(n for child in node.children for n in walk(child))]
 
 
+def has_groups(node: Node) -> bool:
+    """Whether anything in it is an aggregation: only then does asking for some keys save more than a join does."""
+    return any(isinstance(n, Aggregate) for n in walk(node))
+
+
 def scans(node: Node) -> list[Scan]:
     return [n for n in walk(node) if isinstance(n, Scan)]

@@ -21,7 +21,7 @@ from sqlglot import exp
 from ..algebra.expressions import Expr, cast, column, columns, integer
 from ..algebra.nodes import Aggregate, Filter, Named, Node, Project, Scan, Semi, Time, UnionAll, Unit
 from ..names import WEIGHT
-from .derivation import KEY, Derivation, at, passed
+from .derivation import KEY, Derivation, at, net, passed
 from .differentiate import change
 from .restrict import restrict
 from .simplify import simplify
@@ -32,7 +32,7 @@ EXACT_SUMS = re.compile(r"bigint|decimal\((\d|1\d|2[0-8]),\d+\)")
 ORDERED = re.compile(r"(tiny|small|big)?int|decimal\(\d+,\d+\)|string|date|timestamp(_ntz)?|boolean")
 """Types whose least and greatest value are one value."""
 
-ROWS = "rows"
+ROWS_NET = "rows_net"
 """How many rows a group won or lost."""
 
 
@@ -191,22 +191,20 @@ def _changes(node: Aggregate, keys: tuple[str, ...], parts: list[Part], d: Deriv
     read = [(key, e) for key, (_, e) in zip(keys, node.groups, strict=True)]
     read += [needed for part in parts for needed in part.read()]
     changed = Project(simplify(change(node.child, d)), (*read, (WEIGHT, column(WEIGHT))))
-    net = Aggregate(changed, passed(tuple(n for n, _ in read)), ((WEIGHT, Expr.of(exp.Sum(this=_column(WEIGHT)))),))
-    real = Filter(net, Expr.of(exp.NEQ(this=_column(WEIGHT), expression=exp.Literal.number(0))))
     sums = [c for part in parts for c in part.contributions()]
-    rows = [] if _tells_rows(keys, parts) else [(ROWS, _summed(_column(WEIGHT)))]
-    return Aggregate(real, passed(keys), (*sums, *rows))
+    rows = [] if _tells_rows(keys, parts) else [(ROWS_NET, _summed(_column(WEIGHT)))]
+    return Aggregate(net(changed), passed(keys), (*sums, *rows))
 
 
 def _tells_rows(keys: tuple[str, ...], parts: list[Part]) -> bool:
-    """Whether it is known without ROWS if a group has rows left: a COUNT(*) says it, and a single group stays."""
+    """Whether it is known without ROWS_NET if a group has rows left: a COUNT(*) says it, and a single group stays."""
     return not keys or any(p.counts_rows for p in parts)
 
 
 def _falls(keys: tuple[str, ...], parts: list[Part]) -> Expr | None:
     conditions = [exp.paren(f) for f in (p.falls() for p in parts) if f is not None]
     if not _tells_rows(keys, parts):
-        conditions.append(exp.LT(this=_column(ROWS), expression=exp.Literal.number(0)))
+        conditions.append(exp.LT(this=_column(ROWS_NET), expression=exp.Literal.number(0)))
     return Expr.of(exp.or_(*conditions)) if conditions else None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from ..algebra.expressions import Expr, column, columns
-from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Time, UnionAll, walk
+from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Time, UnionAll, has_groups
 from .derivation import KEY, Derivation, distinct, is_nothing
 from .matches import met_by
 from .simplify import simplify
@@ -21,7 +21,7 @@ def affected(node: Node, exprs: tuple[Expr, ...], d: Derivation) -> Node:
 
 
 def _rows(node: Node, exprs: tuple[Expr, ...], d: Derivation) -> Node:
-    if not any(isinstance(n, Aggregate) for n in walk(node)):
+    if not has_groups(node):
         return _exact(node, exprs, d)
     return _grouped(node, exprs, d)
 

@@ -105,5 +105,13 @@ def passed(names: tuple[str, ...]) -> tuple[tuple[str, Expr], ...]:
     return tuple(zip(names, columns(names), strict=True))
 
 
+def net(signed: Node) -> Node:
+    """Equal rows with their weights summed; those that cancel are gone."""
+    weight = column(WEIGHT).tree
+    names = tuple(c for c in signed.columns if c != WEIGHT)
+    summed = Aggregate(signed, passed(names), ((WEIGHT, Expr.of(exp.Sum(this=weight.copy()))),))
+    return Filter(summed, Expr.of(exp.NEQ(this=weight.copy(), expression=exp.Literal.number(0))))
+
+
 def distinct(node: Node) -> Node:
     return Aggregate(node, passed(node.columns))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..algebra.nodes import Aggregate, Join, Node, Project, Time, walk
+from ..algebra.nodes import Join, Node, Project, Time, has_groups
 from .derivation import KEY, Derivation, at, distinct, is_nothing
 from .restrict import restrict
 
@@ -13,8 +13,7 @@ def met_by(changed: Node, join: Join, side: Node, time: Time, d: Derivation) -> 
     A side without groups is left to the join itself: a semi-join before a join on the same key gains nothing.
     """
     dated = at(side, time)
-    grouped = any(isinstance(n, Aggregate) for n in walk(side))
-    if not (grouped and join.equalities) or is_nothing(changed):
+    if not (has_groups(side) and join.equalities) or is_nothing(changed):
         return dated
     here, there = (1, 0) if side is join.right else (0, 1)
     met = Project(changed, tuple((KEY.format(i), e[there]) for i, e in enumerate(join.equalities)))

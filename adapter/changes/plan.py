@@ -10,16 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from sqlglot import exp
-
-from ..algebra.expressions import Expr, column, columns
+from ..algebra.expressions import columns
 from ..algebra.keys import SourceKeys, unique_key
-from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Scan, Semi, Time, Unit, walk
-from ..names import WEIGHT
+from ..algebra.nodes import Aggregate, Join, Named, Node, Semi, Time, Unit, has_groups, walk
 from .additive import Own, added
 from .affected import affected
 from .check import check
-from .derivation import CHANGE, ROWS, Binding, Derivation, Feed, at, passed
+from .derivation import CHANGE, ROWS, Binding, Derivation, Feed, at, net
 from .differentiate import change
 from .restrict import restrict
 from .simplify import simplify
@@ -80,8 +77,7 @@ def plan(
     elif by_key and key and _keyed(model, key):
         plan_ = _upsert(model, key, d, tidy)
     else:
-        net = _net(tidy(change(model, d)))
-        result = Binding(CHANGE, net, "net change of the result")
+        result = Binding(CHANGE, net(tidy(change(model, d))), "net change of the result")
         plan_ = ChangePlan((), (), result, Shape.SIGNED, key, None, "change of the result, net")
     return check(_gathered(plan_, d, tidy))
 
@@ -97,21 +93,6 @@ def _upsert(model: Node, key: tuple[str, ...], d: Derivation, tidy) -> ChangePla
     rows = tidy(restrict(at(model, Time.AFTER), exprs, touched))
     result = Binding(ROWS, rows, "what those keys have now")
     return ChangePlan((), (), result, Shape.UPSERT, key, touched, "keyed: the result again for the changed keys")
-
-
-def _net(signed: Node) -> Node:
-    """Equal rows with their weights summed; those that cancel are gone."""
-    names = tuple(c for c in signed.columns if c != WEIGHT)
-    summed = Aggregate(signed, passed(names), ((WEIGHT, _sum_of_weights()),))
-    return Filter(summed, _not_zero())
-
-
-def _sum_of_weights() -> Expr:
-    return Expr.of(exp.Sum(this=column(WEIGHT).tree.copy()))
-
-
-def _not_zero() -> Expr:
-    return Expr.of(exp.NEQ(this=column(WEIGHT).tree.copy(), expression=exp.Literal.number(0)))
 
 
 def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
@@ -133,7 +114,7 @@ def _names_read(node: Node) -> set[str]:
 
 def _keyed(model: Node, key: tuple[str, ...]) -> bool:
     """Whether asking for some keys of the result reads less than the whole: there are groups, and the key is theirs."""
-    if not any(isinstance(n, Aggregate) for n in walk(model)):
+    if not has_groups(model):
         return False
     probe = Named("probe", tuple(f"p{i}" for i in range(len(key))))
     return not _left_above_groups(restrict(model, columns(key), probe))
@@ -142,19 +123,9 @@ def _keyed(model: Node, key: tuple[str, ...]) -> bool:
 def _left_above_groups(node: Node) -> bool:
     """True if a semi-join could not be pushed below some aggregate."""
     if isinstance(node, Semi):
-        return any(isinstance(n, Aggregate) for n in walk(node.child))
+        return has_groups(node.child)
     if isinstance(node, Aggregate):
         return not any(isinstance(n, Semi) for n in walk(node))
     if isinstance(node, Join):
-        return all(_left_above_groups(c) for c in node.children if _has_groups(c))
+        return all(_left_above_groups(c) for c in node.children if has_groups(c))
     return any(_left_above_groups(c) for c in node.children)
-
-
-def _has_groups(node: Node) -> bool:
-    return any(isinstance(n, Aggregate) for n in walk(node))
-
-
-def dated_scans(plan_: ChangePlan) -> list[Scan]:
-    """Every base table the plan reads, once for each time it is named."""
-    nodes = [plan_.result.node, *(b.node for b in plan_.bindings)]
-    return [n for node in nodes for n in walk(node) if isinstance(n, Scan)]

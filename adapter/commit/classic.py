@@ -16,8 +16,6 @@ FEW = 5_000
 
 FIRST_PARTITIONS = "spark.sql.limit.initialNumPartitions"
 
-MERGE_COUNTS = ("num_inserted_rows", "num_updated_rows", "num_deleted_rows")
-
 
 class ClassicEngine:
     """session: a pyspark.sql.SparkSession (not Spark Connect) that no other refresh uses at the same time."""
@@ -61,7 +59,7 @@ class ClassicEngine:
         try:
             rows = self.rows(f"DESCRIBE TABLE EXTENDED {name}")
         except SqlError as error:
-            if "TABLE_OR_VIEW_NOT_FOUND" in str(error) or "SCHEMA_NOT_FOUND" in str(error):
+            if error.is_missing:
                 return None
             raise
         return described(name, rows, self._delta)
@@ -129,10 +127,7 @@ class ClassicEngine:
             self._spark.conf.set(key, value)
         try:
             frame = self._sql(sql)
-            # No row: Delta skipped the statement, because this step of the ledger is already committed.
-            if set(MERGE_COUNTS) <= set(frame.columns) and (found := frame.collect()):
-                return Written(*(int(found[0][c]) for c in MERGE_COUNTS))
-            return Written()
+            return Written.of(frame.columns, frame.collect())
         except SqlError:
             raise
         except Exception as error:

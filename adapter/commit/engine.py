@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,6 +10,9 @@ from ..reading.relations import Columns, Kind, View
 
 DESCRIBE = "DESCRIBE QUERY "
 """Columns of a query without running it. Positions in errors are those of the query, shifted by this on line 1."""
+
+
+MERGE_COUNTS = ("num_inserted_rows", "num_updated_rows", "num_deleted_rows")
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,15 @@ class Written:
     updated: int = 0
     deleted: int = 0
 
+    @classmethod
+    def of(cls, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Written:
+        """From the answer of a statement. A MERGE answers with its counts, or with no row where Delta skipped it
+        because this step of the ledger is already committed."""
+        if not (set(MERGE_COUNTS) <= set(columns) and rows):
+            return cls()
+        counts = dict(zip(columns, rows[0], strict=True))
+        return cls(*(int(counts[c]) for c in MERGE_COUNTS))
+
 
 class SqlError(Exception):
     """A statement that Spark refused or that failed. condition: Spark's or Delta's error class, if it has one."""
@@ -49,6 +61,11 @@ class SqlError(Exception):
     def __init__(self, message: str, condition: str = "") -> None:
         super().__init__(message)
         self.condition = condition
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the relation or its schema is not there."""
+        return "TABLE_OR_VIEW_NOT_FOUND" in str(self) or "SCHEMA_NOT_FOUND" in str(self)
 
 
 class Engine(Protocol):

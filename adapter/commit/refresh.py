@@ -231,13 +231,15 @@ class Refresh:
         return self._outcome(Code.RECOMPUTE, new, entry, applied, None)
 
     def _incremental(self, entry: Entry, changes: Mapping[str, Change]) -> Outcome:
-        assert self.model.node is not None
+        assert self.model.node is not None and self.target is not None
         work = Incremental(self.engine, self.model, changes, self.source_keys, self.spec)
         spans = {
             n: Span(c.version, self.catalog.tables[n].version)
             for n, c in entry.sources.items()
             if n in self.model.sources
         }
+        # A change plan may read the table itself, as it is before the refresh.
+        spans[self.target.name] = Span(self.target.version, self.target.version)
         try:
             lost = work.read_feeds()
             if lost is not None:
@@ -246,7 +248,7 @@ class Refresh:
                 new = self._entry("no_op", None, entry.generation, entry.sequence + 1, self._base(), 0)
                 self._commit(touch(self.spec.target), new)
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry))
-            plan = work.plan(self._own(spans), by_key=self.key is not None)
+            plan = work.plan(Own(self.target.name, dict(self.model.columns)), by_key=self.key is not None)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
             applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name))
             return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
@@ -257,12 +259,6 @@ class Refresh:
             return self._lost(entry, lost)
         finally:
             work.forget()
-
-    def _own(self, spans: dict[str, Span]) -> Own:
-        """The table itself, which a change plan may read as it is before the refresh."""
-        assert self.target is not None
-        spans[self.target.name] = Span(self.target.version, self.target.version)
-        return Own(self.target.name, dict(self.model.columns))
 
     def _applier(self, entry: Entry) -> Applier:
         return Applier(

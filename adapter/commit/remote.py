@@ -12,8 +12,6 @@ from .describe import described
 from .engine import DESCRIBE, SqlError, Table, Written
 from .history import parse_actions
 
-MERGE_COUNTS = ("num_inserted_rows", "num_updated_rows", "num_deleted_rows")
-
 Execute = Callable[[str], tuple[list[str], list[tuple[Any, ...]]]]
 """statement -> (column names, rows)"""
 
@@ -46,7 +44,7 @@ class SqlEngine:
         try:
             rows = self.rows(f"DESCRIBE TABLE EXTENDED {name}")
         except SqlError as error:
-            if "TABLE_OR_VIEW_NOT_FOUND" in str(error) or "SCHEMA_NOT_FOUND" in str(error):
+            if error.is_missing:
                 return None
             raise
         return described(name, rows, self._delta)
@@ -82,11 +80,7 @@ class SqlEngine:
         for key, value in settings.items():
             self._execute(f"SET {key}={value}", told=False)
         try:
-            names, rows = self._execute(sql)
-            if set(MERGE_COUNTS) <= set(names) and rows:
-                counts = dict(zip(names, rows[0], strict=True))
-                return Written(*(int(counts[c]) for c in MERGE_COUNTS))
-            return Written()
+            return Written.of(*self._execute(sql))
         finally:
             # Left behind, the transaction identifier would make later writes vanish without a word.
             for key, value in before.items():
