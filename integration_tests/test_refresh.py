@@ -266,7 +266,7 @@ def ledger(tables: Maintained, name: str) -> dict:
 
 
 def test_counts_and_sums_are_added_without_reading_the_source(orders: Maintained) -> None:
-    """The source's own rows are read for a group that may have lost its last value, and for no other."""
+    """The source's own rows are read for a group that its change and the table's own row cannot settle, no other."""
     orders.refresh("m", sql=f"{PER_CUSTOMER.replace(' FROM', ', MAX(amount) AS most FROM')}")
     orders.sql("INSERT INTO orders VALUES (5, 'b', 1), (6, NULL, 9), (7, 'new', NULL)")
     orders.sql("UPDATE orders SET amount = 21 WHERE id = 2")
@@ -276,8 +276,21 @@ def test_counts_and_sums_are_added_without_reading_the_source(orders: Maintained
     orders.sql("INSERT INTO orders VALUES (8, 'b', 4)")
     orders.sql("DELETE FROM orders WHERE id IN (1, 7)")
     outcome = orders.refresh("m")
-    assert (outcome.technique, outcome.rows_updated, outcome.rows_deleted) == ("keyed", 2, 1)
+    assert (outcome.technique, outcome.rows_updated, outcome.rows_deleted) == ("additive", 2, 1)
     assert orders.difference("m") == 0
+
+
+def test_groups_that_the_change_cannot_settle_are_computed_again(orders: Maintained) -> None:
+    """A SUM that is 0 may have no value left; the greatest value has left and who is next is not in the table."""
+    orders.refresh("m", sql=f"{PER_CUSTOMER.replace(' FROM', ', MAX(amount) AS most FROM')}")
+    orders.sql("INSERT INTO orders VALUES (5, 'zero', 3), (6, 'zero', NULL), (7, 'both', 4), (8, 'both', -4)")
+    assert orders.refresh("m").technique == "additive"
+    orders.sql("DELETE FROM orders WHERE id IN (2, 5)")
+    orders.sql("INSERT INTO orders VALUES (9, 'both', 5), (10, 'both', -5), (11, 'new', 1)")
+    outcome = orders.refresh("m")
+    assert (outcome.technique, outcome.rows_inserted, outcome.rows_updated) == ("keyed", 1, 3)
+    assert orders.difference("m") == 0
+    assert [tuple(r) for r in orders.sql("SELECT n, total, most FROM m WHERE customer = 'zero'")] == [(1, None, None)]
 
 
 def test_one_row_of_totals(orders: Maintained) -> None:

@@ -1,13 +1,13 @@
 """γ(R⁺) = γ(R⁻) ⊕ γ(ΔR): what came and left is added to the table's own rows, and nothing of R is read.
 
-COUNT and SUM add up; MIN and MAX take a new extremum. Only where the change itself cannot tell is a group computed
-again from R (a falling group): its last row may have left and no COUNT(*) says so, its last value that is not NULL may
-have left a SUM, or its extremum has left and nothing at least as good has come. Sums over floating point are never
-added: in another order they are another number.
+COUNT and SUM add up; MIN and MAX take a new extremum. Only where change and table together cannot tell is a group
+computed again from R (a falling group): a SUM that lost values and is now 0 may have none left, an extremum has left
+and nothing at least as good has come, or rows have left and nothing that the table shows says that others stay. Sums
+over floating point are never added: in another order they are another number.
 
 Relations of a plan by this law name their columns by position, so that no name of the user's can be in the way:
 key_i for the groups; for the i-th aggregate of_i what it reads, if_i its FILTER, add_i what is added, known_i how many
-values that are not NULL it won or lost, lost_i the best value it lost.
+values that are not NULL it won or lost, lost_i the best value it lost, own_i what the table holds.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, cast, column, columns, integer
-from ..algebra.nodes import Aggregate, Filter, Named, Node, Project, Scan, Semi, Time, UnionAll, Unit
+from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Time
 from ..names import WEIGHT
 from .derivation import KEY, Derivation, at, net, passed
 from .differentiate import change
 from .restrict import restrict
 from .simplify import simplify
 
-EXACT_SUMS = re.compile(r"bigint|decimal\((\d|1\d|2[0-8]),\d+\)")
-"""Types of a SUM that is the same in any order. Beyond decimal(28) a value times its copies could lose digits."""
+EXACT_SUMS = re.compile(r"bigint|decimal\((\d|1\d|2[0-8]),\d+\)|decimal\(\d+,[0-6]\)")
+"""Types of a SUM that is the same in any order. Of a value times its copies Spark keeps 38 digits, and of those behind
+the point at least 6: only a longer and finer decimal could lose some."""
 
 ORDERED = re.compile(r"(tiny|small|big)?int|decimal\(\d+,\d+\)|string|date|timestamp(_ntz)?|boolean")
 """Types whose least and greatest value are one value."""
@@ -44,15 +46,35 @@ class Own:
     types: Mapping[str, str]
 
 
+class Combine(Enum):
+    """How a column of the table and what is added to it make its new value. NULL adds nothing."""
+
+    GROUP = "group"
+    ADD = "add"
+    LEAST = "least"
+    GREATEST = "greatest"
+
+
 @dataclass(frozen=True)
-class Added:
-    """rows: what the groups in `touched` have now, as columns of the model; key: the columns of the groups, in the
-    order of the columns of `touched`; falling: the relation of groups that are computed again, None if none ever is."""
+class Additions:
+    """rows: for each changed group, what is added to the table's row, under the columns of the model; changes: the
+    relation that this is read from; key: the columns of the groups; combine: in the order of the columns; counted: a
+    column that is 0 exactly where a group has no rows, None if none says so."""
 
     rows: Node
-    touched: Named
+    changes: str
     key: tuple[str, ...]
-    falling: str | None
+    combine: tuple[Combine, ...]
+    counted: str | None
+
+
+@dataclass(frozen=True)
+class Added:
+    """falling: the groups computed again instead, and again: their rows now; None if no group ever falls."""
+
+    additions: Additions
+    falling: Named | None
+    again: Node | None
 
 
 @dataclass(frozen=True)
@@ -82,7 +104,7 @@ class Part:
     def contributions(self) -> list[tuple[str, Expr]]:
         """What a group's change adds, and what says whether that is enough; over rows with `read` and WEIGHT."""
         of, weight = _column(f"of_{self.i}"), _column(WEIGHT)
-        known = [exp.Not(this=exp.Is(this=of, expression=exp.Null()))] if self.of is not None else []
+        known = [_is_known(of)] if self.of is not None else []
         if self.call is exp.Count:
             return [(self.add, _summed(self._if(weight, *known)))]
         if self.call is exp.Sum:
@@ -91,29 +113,53 @@ class Part:
             value = self._if(exp.Mul(this=of, expression=copies))
             total = Expr.of(exp.Sum(this=value))
             return [(self.add, total), (f"known_{self.i}", _summed(self._if(weight, *known)))]
-        zero = exp.Literal.number(0)
-        gained = self._if(of, exp.GT(this=weight, expression=zero))
-        lost = self._if(of, exp.LT(this=weight, expression=zero))
+        gained = self._if(of, exp.GT(this=weight, expression=_zero()))
+        lost = self._if(of, exp.LT(this=weight, expression=_zero()))
         return [(self.add, Expr.of(self.call(this=gained))), (f"lost_{self.i}", Expr.of(self.call(this=lost)))]
 
-    def falls(self) -> exp.Expression | None:
-        """When the change of a group does not tell what its aggregate is now."""
+    def may_fall(self) -> exp.Expression | None:
+        """When the change of a group may not tell what its aggregate is now; over `contributions`."""
         if self.call is exp.Count:
             return None
         if self.call is exp.Sum:
-            return exp.LT(this=_column(f"known_{self.i}"), expression=exp.Literal.number(0))
+            return exp.LT(this=_column(f"known_{self.i}"), expression=_zero())
         gained, lost = _column(self.add), _column(f"lost_{self.i}")
-        worse = (exp.GT if self.call is exp.Min else exp.LT)(this=gained, expression=lost.copy())
-        nothing_came = exp.Is(this=gained.copy(), expression=exp.Null())
-        not_as_good = exp.paren(exp.or_(nothing_came, worse))
-        return exp.and_(exp.Not(this=exp.Is(this=lost, expression=exp.Null())), not_as_good)
+        worse = (exp.GT if self.call is exp.Min else exp.LT)(this=gained, expression=lost)
+        return exp.and_(_is_known(lost), exp.paren(exp.or_(_is_null(gained), worse)))
 
-    def merged(self) -> Expr:
-        """The table's value and what is added."""
-        return Expr.of((exp.Sum if self.call is exp.Count else self.call)(this=_column(self.add)))
+    def falls(self) -> exp.Expression | None:
+        """When change and table together do not tell it; over `contributions` and own_i, where it may fall."""
+        if self.call is exp.Count:
+            return None
+        if self.call is exp.Sum:
+            return exp.EQ(this=self._total(), expression=_zero())
+        best = exp.LTE if self.call is exp.Min else exp.GTE
+        return best(this=_column(f"lost_{self.i}"), expression=self._own())
+
+    def shows_rows(self) -> exp.Expression:
+        """What says that the group has rows left."""
+        if self.call is exp.Count:
+            return exp.GT(this=self._total(), expression=_zero())
+        if self.call is exp.Sum:
+            return exp.NEQ(this=self._total(), expression=_zero())
+        lost = _column(f"lost_{self.i}")
+        worse = (exp.GT if self.call is exp.Min else exp.LT)(this=lost, expression=self._own())
+        stays = exp.and_(_is_known(self._own()), exp.paren(exp.or_(_is_null(lost), worse)))
+        return exp.or_(_is_known(_column(self.add)), exp.paren(stays))
+
+    @property
+    def combine(self) -> Combine:
+        return {exp.Min: Combine.LEAST, exp.Max: Combine.GREATEST}.get(self.call, Combine.ADD)
 
     def value(self) -> Expr:
+        """What is added, in the type of the result."""
         return cast(column(self.add), self.type) if self.call is exp.Sum else column(self.add)
+
+    def _own(self) -> exp.Expression:
+        return _column(f"own_{self.i}")
+
+    def _total(self) -> exp.Expression:
+        return exp.Add(this=_or_zero(self._own()), expression=_or_zero(_column(self.add)))
 
     def _if(self, value: exp.Expression, *conditions: exp.Expression) -> exp.Expression:
         """The value where its FILTER and the conditions hold, else NULL."""
@@ -122,31 +168,33 @@ class Part:
 
 
 def added(model: Node, own: Own, d: Derivation) -> Added | None:
-    """The changed groups by this law; None where the model is not aggregates that the table shows as they are."""
+    """What this law makes of the change; None where the model is not aggregates that the table shows as they are."""
     found = _shown(model)
     parts = _parts(*found, own) if found else None
     if not found or not parts:
         return None
     node, shown = found
     keys = tuple(KEY.format(i) for i in range(len(node.groups)))
-    names = {name: column(key) for (name, _), key in zip(node.groups, keys, strict=True)}
-    if not names.keys() <= set(shown.values()):
+    groups = {name: column(key) for (name, _), key in zip(node.groups, keys, strict=True)}
+    if not groups.keys() <= set(shown.values()):
         return None
     changes = d.keys(_changes(node, keys, parts, d), "what each group won and lost", "group_changes")
-    group_columns = {inner: outer for outer, inner in reversed(shown.items())}
-    key = tuple(group_columns[name] for name, _ in node.groups)
-    falls = _falls(keys, parts)
-    staying, rows = changes, []
-    falling = None
-    if falls is not None:
-        falling = d.keys(_keys(Filter(changes, falls), keys), "groups that are computed again", "falling_groups")
-        rows.append(restrict(at(model, Time.AFTER), columns(key) or (integer(1),), falling))
-        staying = Filter(changes, Expr.of(exp.Not(this=exp.paren(falls.tree.copy()))))
-    merged = _merged(node, keys, parts, staying, own, group_columns, d)
-    values = names | {name: p.value() for (name, _), p in zip(node.aggregates, parts, strict=True)}
-    rows.append(Project(merged, tuple((outer, values[inner]) for outer, inner in shown.items())))
-    touched = d.keys(_keys(changes, keys) if keys else Unit(), "groups of the changed rows", "changed_groups")
-    return Added(UnionAll(tuple(rows)), touched, key, falling.name if falling else None)
+    shows = {inner: outer for outer, inner in reversed(shown.items())}
+    values = groups | {name: p.value() for (name, _), p in zip(node.aggregates, parts, strict=True)}
+    combine = {name: p.combine for (name, _), p in zip(node.aggregates, parts, strict=True)}
+    rows = [(name, p) for (name, _), p in zip(node.aggregates, parts, strict=True) if p.counts_rows and keys]
+    additions = Additions(
+        Project(changes, tuple((outer, values[inner]) for outer, inner in shown.items())),
+        changes.name,
+        tuple(shows[name] for name, _ in node.groups),
+        tuple(combine.get(inner, Combine.GROUP) for inner in shown.values()),
+        shows[rows[0][0]] if rows else None,
+    )
+    falls = _falling(node, keys, parts, changes, own, shows)
+    if falls is None:
+        return Added(additions, None, None)
+    falling = d.keys(falls, "groups that are computed again", "falling_groups")
+    return Added(additions, falling, restrict(at(model, Time.AFTER), columns(additions.key) or (integer(1),), falling))
 
 
 def _shown(model: Node) -> tuple[Aggregate, dict[str, str]] | None:
@@ -201,48 +249,48 @@ def _tells_rows(keys: tuple[str, ...], parts: list[Part]) -> bool:
     return not keys or any(p.counts_rows for p in parts)
 
 
-def _falls(keys: tuple[str, ...], parts: list[Part]) -> Expr | None:
-    conditions = [exp.paren(f) for f in (p.falls() for p in parts) if f is not None]
+def _falling(
+    node: Aggregate, keys: tuple[str, ...], parts: list[Part], changes: Named, own: Own, shows: Mapping[str, str]
+) -> Node | None:
+    """The groups that are computed again: of those that may fall by their change, those that do beside the table's row.
+
+    A group that lost rows is in the table, so that an inner join finds it.
+    """
+    may = [(m, f) for p in parts if (m := p.may_fall()) is not None and (f := p.falls()) is not None]
     if not _tells_rows(keys, parts):
-        conditions.append(exp.LT(this=_column(ROWS_NET), expression=exp.Literal.number(0)))
-    return Expr.of(exp.or_(*conditions)) if conditions else None
-
-
-def _keys(changes: Node, keys: tuple[str, ...]) -> Node:
-    """The groups in a relation; of a single group without columns, one row or none."""
-    return Project(changes, passed(keys) or ((KEY.format(0), integer(1)),))
-
-
-def _merged(
-    node: Aggregate,
-    keys: tuple[str, ...],
-    parts: list[Part],
-    staying: Node,
-    own: Own,
-    shown: Mapping[str, str],
-    d: Derivation,
-) -> Node:
-    """The table's own rows of these groups and what is added to them, put together."""
-    names = (*keys, *(p.add for p in parts))
-    outputs = tuple(zip(names, (shown[n] for n in node.columns), strict=True))
-    groups = d.keys(_keys(staying, keys), "groups whose change is enough", "staying_groups")
-    pairs = tuple(zip(columns(keys) or (integer(1),), groups.columns, strict=True))
-    now = Semi(Scan(own.name, "own", outputs, Time.BEFORE), groups, pairs)
-    both = UnionAll((now, Project(staying, passed(names))))
-    merged: Node = Aggregate(both, passed(keys), tuple((p.add, p.merged()) for p in parts))
-    if not keys:
-        # Without groups there is a row over no rows too: it is not wanted where the whole is computed again.
-        return Semi(merged, groups, pairs)
-    counted = next((p for p in parts if p.counts_rows), None)
-    if counted is None:
-        return merged
-    return Filter(merged, Expr.of(exp.GT(this=_column(counted.add), expression=exp.Literal.number(0))))
+        fewer = exp.LT(this=_column(ROWS_NET), expression=_zero())
+        may.append((fewer, exp.not_(exp.paren(exp.or_(*(exp.paren(p.shows_rows()) for p in parts))))))
+    if not may:
+        return None
+    outputs = [(f"own_{key}", shows[name]) for key, (name, _) in zip(keys, node.groups, strict=True)]
+    outputs += [(f"own_{p.i}", shows[name]) for p, (name, _) in zip(parts, node.aggregates, strict=True)]
+    candidates = Filter(changes, Expr.of(exp.or_(*(exp.paren(m) for m, _ in may))))
+    equalities = tuple((column(key), column(f"own_{key}"), True) for key in keys)
+    both = Join(candidates, Scan(own.name, "own", tuple(outputs), Time.BEFORE), equalities, None)
+    falls = Filter(both, Expr.of(exp.or_(*(exp.paren(exp.and_(m, exp.paren(f))) for m, f in may))))
+    return Project(falls, passed(keys) or ((KEY.format(0), integer(1)),))
 
 
 def _summed(value: exp.Expression) -> Expr:
     """SUM, and 0 over no rows."""
-    return Expr.of(exp.Coalesce(this=exp.Sum(this=value), expressions=[exp.Literal.number(0)]))
+    return Expr.of(_or_zero(exp.Sum(this=value)))
 
 
 def _column(name: str) -> exp.Expression:
     return column(name).tree.copy()
+
+
+def _zero() -> exp.Expression:
+    return exp.Literal.number(0)
+
+
+def _or_zero(value: exp.Expression) -> exp.Expression:
+    return exp.Coalesce(this=value, expressions=[_zero()])
+
+
+def _is_null(value: exp.Expression) -> exp.Expression:
+    return exp.Is(this=value.copy(), expression=exp.Null())
+
+
+def _is_known(value: exp.Expression) -> exp.Expression:
+    return exp.Not(this=_is_null(value))

@@ -1,8 +1,10 @@
 """The whole change plan of a model: what is computed, in order, and how the last relation applies to the table.
 
-Two shapes reach the table:
-  upsert   one row for each key that may have changed: its row now, or that it has none any more (PRESENT)
-  signed   rows with a weight: so many copies came, so many left (WEIGHT)
+Three shapes reach the table:
+  upsert    one row for each key that may have changed: its row now, or that it has none any more (PRESENT)
+  additive  one row for each group that changed: what is added to its own; and upserts of the groups that must be
+            computed again
+  signed    rows with a weight: so many copies came, so many left (WEIGHT)
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ from enum import Enum
 from ..algebra.expressions import columns
 from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Join, Named, Node, Semi, Time, Unit, has_groups, walk
-from .additive import Own, added
+from .additive import Added, Additions, Own, added
 from .affected import affected
 from .check import check
-from .derivation import CHANGE, ROWS, Binding, Derivation, Feed, at, net
+from .derivation import CHANGE, ROWS, Binding, Derivation, Feed, at, net, nothing
 from .differentiate import change
 from .restrict import restrict
 from .simplify import simplify
@@ -24,6 +26,7 @@ from .simplify import simplify
 
 class Shape(Enum):
     UPSERT = "upsert"
+    ADDITIVE = "additive"
     SIGNED = "signed"
 
 
@@ -32,9 +35,9 @@ class ChangePlan:
     """feeds: net changes of the sources; bindings: relations in order of use; result: the last of them.
 
     For Shape.UPSERT `result` holds the rows that the keys in `affected` have now; `key` names the columns, in the
-    order of the columns of `affected`. For Shape.SIGNED it holds the net change of the query with WEIGHT.
-    law: the law applied at the root, in words for `explain`. falling: by the additive law, the relation of groups that
-    the change is not enough for; additive: whether that law is used.
+    order of the columns of `affected`. For Shape.ADDITIVE that is so for the groups in `affected` (no rows and None if
+    there never are any), and every other group has its row in `additions`. For Shape.SIGNED `result` holds the net
+    change of the query with WEIGHT. law: the law applied at the root, in words for `explain`.
     """
 
     feeds: tuple[Feed, ...]
@@ -44,8 +47,7 @@ class ChangePlan:
     key: tuple[str, ...] | None
     affected: Named | None
     law: str
-    additive: bool = False
-    falling: str | None = None
+    additions: Additions | None = None
 
 
 def plan(
@@ -66,10 +68,8 @@ def plan(
     d = Derivation(model, changed)
     key = unique_key(model, keys)
     tidy = simplify if simplified else _untouched
-    if by_key and changed and own is not None and (sums := added(model, own, d)) is not None:
-        result = Binding(ROWS, tidy(sums.rows), "what those groups have now")
-        law = "additive: the changed rows added to the table's own"
-        plan_ = ChangePlan((), (), result, Shape.UPSERT, sums.key, sums.touched, law, True, sums.falling)
+    if by_key and changed and own is not None and (found := added(model, own, d)) is not None:
+        plan_ = _additive(model, found, tidy)
     elif by_key and changed and key == ():
         everything = d.keys(Unit(), "the one row")
         rows = Binding(ROWS, tidy(at(model, Time.AFTER)), "what it is now")
@@ -95,10 +95,20 @@ def _upsert(model: Node, key: tuple[str, ...], d: Derivation, tidy) -> ChangePla
     return ChangePlan((), (), result, Shape.UPSERT, key, touched, "keyed: the result again for the changed keys")
 
 
+def _additive(model: Node, found: Added, tidy) -> ChangePlan:
+    again = Binding(
+        ROWS, tidy(found.again or nothing(at(model, Time.AFTER))), "what the groups computed again have now"
+    )
+    law = "additive: the change added to the table's own rows"
+    additions = replace(found.additions, rows=tidy(found.additions.rows))
+    return ChangePlan((), (), again, Shape.ADDITIVE, additions.key, found.falling, law, additions)
+
+
 def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
     """The plan with the bindings and feeds that its result really reads."""
     bindings = tuple(Binding(b.name, tidy(b.node), b.why) for b in d.bindings)
     read = _names_read(plan_.result.node) | ({plan_.affected.name} if plan_.affected else set())
+    read |= _names_read(plan_.additions.rows) if plan_.additions else set()
     kept: list[Binding] = []
     for b in reversed(bindings):
         if b.name in read:

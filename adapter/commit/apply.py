@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ..changes.additive import Additions
 from ..changes.plan import ChangePlan, Shape
 from ..dialect import print_sql
 from ..errors import TargetError
 from ..names import COPIES, PREFIX, WEIGHT
 from ..reading.relations import Columns
 from ..sparksql import statements as sql
+from ..sparksql.bounds import between, bounds_of
 from ..sparksql.render import Renderer
 from . import problems
 from .engine import Engine, Written
@@ -51,16 +53,42 @@ class Applier:
         """Computes the plan's relations in order and applies the last one."""
         rows = {b.name: work.pin(b.name, print_sql(renderer.query(b.node), pretty=True)) for b in plan.bindings}
         result = print_sql(renderer.query(plan.result.node), pretty=True)
-        if plan.shape is Shape.UPSERT:
-            assert plan.affected is not None and plan.key is not None
-            keys = work.name(plan.affected.name)
-            key_columns = plan.affected.columns[: len(plan.key)]
-            upserts = work.pin("upserts", sql.upserts_from_rows(result, keys, plan.key, key_columns, self.names))
-            if self.checked and upserts:
-                self.check_unique(sql.duplicates_after_upserts(self.spec.target, UPSERTS, plan.key, self.checked))
-            again = rows[plan.falling] if plan.falling else not plan.additive
-            return self._upsert(plan.key, "keyed" if again else "additive", upserts)
-        return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q))
+        if plan.shape is Shape.SIGNED:
+            return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q))
+        again = plan.affected is not None and rows[plan.affected.name] > 0
+        upserts = self._pin_upserts(plan, work, result) if again else 0
+        if plan.additions is None:
+            assert plan.key is not None
+            return self._upsert(plan.key, "keyed", upserts)
+        if rows[plan.additions.changes] == 0:
+            return self._nothing()
+        added = print_sql(renderer.query(plan.additions.rows), pretty=True)
+        if again:
+            added = sql.additions(added, UPSERTS, *self._keys(plan, work), self.names)
+        return self._add(plan.additions, added, again)
+
+    def _pin_upserts(self, plan: ChangePlan, work: Incremental, result: str) -> int:
+        upserts = work.pin("upserts", sql.upserts_from_rows(result, *self._keys(plan, work), self.names))
+        if self.checked and upserts:
+            assert plan.key is not None
+            self.check_unique(sql.duplicates_after_upserts(self.spec.target, UPSERTS, plan.key, self.checked))
+        return upserts
+
+    def _keys(self, plan: ChangePlan, work: Incremental) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        """The relation of the keys that are computed again, the key's columns in the table, and in that relation."""
+        assert plan.affected is not None and plan.key is not None
+        return work.name(plan.affected.name), plan.key, plan.affected.columns[: len(plan.key)]
+
+    def _add(self, additions: Additions, source: str, again: bool) -> Applied:
+        """again: whether the source also has rows that are put in the place of the table's."""
+        bounds = self._bounds(f"({source})", additions.key)
+        merge = sql.merge_additions(
+            self.spec.target, source, self.columns, additions.key, additions.combine, additions.counted, bounds,
+            upserts=again,
+        )  # fmt: skip
+        technique = "keyed" if again else "additive"
+        written = self._write(technique, merge)
+        return Applied(technique, written.inserted, written.updated, written.deleted)
 
     def difference(self, query: str) -> Applied:
         """What separates the table from the query's result now, applied."""
@@ -99,15 +127,24 @@ class Applier:
             )
         pin("held", sql.copies_held(self.spec.target, CHANGE, self.names))
         self._check_held()
-        self._write("retract", sql.merge_retractions(self.spec.target, CHANGE, HELD, self.names))
+        bounds = self._bounds(HELD, self.names)
+        self._write("retract", sql.merge_retractions(self.spec.target, CHANGE, HELD, self.names, bounds))
         return Applied("retract", came, 0, left)
 
     def _upsert(self, key: tuple[str, ...], technique: str, rows: int) -> Applied:
         if rows == 0:
             return self._nothing()
         comparable = [n for n, t in self.columns if problems.comparable(t)]
-        written = self._write(technique, sql.merge_upserts(self.spec.target, UPSERTS, key, self.names, comparable))
+        bounds = self._bounds(UPSERTS, key)
+        merge = sql.merge_upserts(self.spec.target, UPSERTS, key, self.names, comparable, bounds)
+        written = self._write(technique, merge)
         return Applied(technique, written.inserted, written.updated, written.deleted)
+
+    def _bounds(self, relation: str, key: Sequence[str]) -> str:
+        """Where in the table the rows with the relation's keys are."""
+        columns = tuple((n, t) for n, t in self.columns if n in key)
+        query = bounds_of(relation, columns)
+        return between(columns, self.engine.rows(query)[0]) if query else ""
 
     def _nothing(self) -> Applied:
         self._write("no_op", sql.touch(self.spec.target))

@@ -14,6 +14,8 @@ from .history import parse_actions
 FEW = 5_000
 """Rows up to which a pinned relation becomes literals on the driver: planning over them costs nothing more."""
 
+MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
+
 FIRST_PARTITIONS = "spark.sql.limit.initialNumPartitions"
 
 
@@ -122,6 +124,9 @@ class ClassicEngine:
             kept.unpersist()
 
     def write(self, sql: str, settings: Mapping[str, str]) -> Written:
+        if all(kept is None for kept in self._pinned.values()):
+            # Literals on the driver are the same each time MERGE reads them: it need not copy them first.
+            settings = {MATERIALIZE: "none", **settings}
         before = {key: self._spark.conf.get(key, None) for key in settings}
         for key, value in settings.items():
             self._spark.conf.set(key, value)

@@ -66,7 +66,7 @@ class Incremental:
                     raise
         return self.pin(feed.name, print_sql(net_difference(feed, change.span)), few=False)
 
-    def plan(self, own: Own, *, by_key: bool) -> ChangePlan:
+    def plan(self, own: Own | None, *, by_key: bool) -> ChangePlan:
         assert self._model.node is not None
         return plan(self._model.node, self.changed, self._keys, own, by_key=by_key)
 

@@ -34,6 +34,10 @@ from .sources import Change, Lost, change_of, with_change_feed
 from .spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec
 
 KEY_PROPERTY = "dbt_spark_dynamic.unique_key"
+DEFAULT_PROPERTIES = {"delta.enableDeletionVectors": "true"}
+"""What a table is created with unless its tblproperties say otherwise. With deletion vectors a MERGE marks rows as gone
+instead of writing every file anew that holds one of them."""
+
 MEANING_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
 """Session settings that give the same SQL another meaning."""
 
@@ -198,7 +202,7 @@ class Refresh:
             self._check_unique(duplicates_in(query, self.checked))
         base = self.target.version if self.target is not None else -1
         entry = self._entry("create", reason, uuid.uuid4().hex, 1, -1, None)
-        properties = {**self.spec.properties, "delta.enableChangeDataFeed": "true"}
+        properties = {**DEFAULT_PROPERTIES, **self.spec.properties, "delta.enableChangeDataFeed": "true"}
         if self.key:
             properties[KEY_PROPERTY] = "\n".join(self.key)
         if self.target is not None and self.target.kind is Kind.VIEW:
@@ -248,7 +252,9 @@ class Refresh:
                 new = self._entry("no_op", None, entry.generation, entry.sequence + 1, self._base(), 0)
                 self._commit(touch(self.spec.target), new)
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry))
-            plan = work.plan(Own(self.target.name, dict(self.model.columns)), by_key=self.key is not None)
+            # Keys that are only declared are checked on whole rows, which additions to the table's own are not.
+            own = None if self.checked else Own(self.target.name, dict(self.model.columns))
+            plan = work.plan(own, by_key=self.key is not None)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
             applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name))
             return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)

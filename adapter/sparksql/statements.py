@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..changes.additive import Combine
 from ..names import COPIES, OP, PRESENT, WEIGHT
 from ..reading.relations import Columns
 
@@ -54,7 +55,10 @@ def touch(target: str) -> str:
 def upserts_from_rows(
     rows: str, keys: str, key: Sequence[str], key_columns: Sequence[str], columns: Sequence[str]
 ) -> str:
-    """For each key of the relation `keys`: its row in the query `rows`, or that it has none."""
+    """For each key of the relation `keys`: its row in the query `rows`, or that it has none.
+
+    key: its columns in `columns`; key_columns: the same in `keys`.
+    """
     names = dict(zip(key, key_columns, strict=True))
     shown = ", ".join(
         f"k.{quoted(names[c])} AS {quoted(c)}" if c in names else f"r.{quoted(c)} AS {quoted(c)}" for c in columns
@@ -76,11 +80,11 @@ def upserts_from_change(change: str, key: Sequence[str], columns: Sequence[str])
 
 
 def merge_upserts(
-    target: str, source: str, key: Sequence[str], columns: Sequence[str], comparable: Sequence[str], bounds: str = ""
+    target: str, source: str, key: Sequence[str], columns: Sequence[str], comparable: Sequence[str], bounds: str
 ) -> str:
     """One MERGE by key. Rows with equal values are not written; a column that cannot be compared counts as changed.
 
-    bounds: a further condition on the target `t` that every matching row satisfies, to skip files.
+    bounds: a further condition on the target `t` that every matching row meets, to skip files; or nothing.
     """
     values = [c for c in columns if c not in key]
     same = equal("t", "s", [c for c in values if c in comparable])
@@ -92,19 +96,84 @@ def merge_upserts(
     )
     return (
         f"MERGE INTO {target} AS t USING (SELECT * FROM {source}) AS s\n"
-        f"ON {equal('t', 's', key)}{f' AND {bounds}' if bounds else ''}\n"
+        f"ON {equal('t', 's', key)}{_and(bounds)}\n"
         f"WHEN MATCHED AND NOT s.{quoted(PRESENT)} THEN DELETE\n{update}"
         f"WHEN NOT MATCHED AND s.{quoted(PRESENT)} THEN INSERT ({listed(columns)}) VALUES ({listed(columns, 's.')})"
     )
 
 
-def copies_held(target: str, change: str, columns: Sequence[str]) -> str:
-    """The rows that lose copies, with how many the target holds now."""
+def additions(
+    added: str, upserts: str, keys: str, key: Sequence[str], key_columns: Sequence[str], columns: Sequence[str]
+) -> str:
+    """What is added to the table's rows, and for the keys of the relation `keys` the upserts instead.
+
+    PRESENT is NULL for a row that is added, and as in an upsert for one that is put in the place of the table's.
+    """
+    on = " AND ".join(f"a.{quoted(c)} <=> k.{quoted(k)}" for c, k in zip(key, key_columns, strict=True)) or "TRUE"
     return (
-        f"SELECT {listed(columns, 'c.')}, c.{quoted(WEIGHT)}, COUNT(t.{quoted(COPIES)}) AS {quoted(COPIES)}\n"
-        f"FROM (SELECT * FROM {change} WHERE {quoted(WEIGHT)} < 0) AS c\n"
-        f"LEFT JOIN (SELECT *, 1 AS {quoted(COPIES)} FROM {target}) AS t ON {equal('t', 'c', columns)}\n"
-        f"GROUP BY {listed(columns, 'c.')}, c.{quoted(WEIGHT)}"
+        f"SELECT {listed(columns, 'a.')}, CAST(NULL AS BOOLEAN) AS {quoted(PRESENT)} FROM (\n{added}\n) AS a\n"
+        f"LEFT ANTI JOIN {keys} AS k ON {on}\n"
+        f"UNION ALL SELECT {listed(columns)}, {quoted(PRESENT)} FROM {upserts}"
+    )
+
+
+def merge_additions(
+    target: str,
+    source: str,
+    columns: Columns,
+    key: Sequence[str],
+    combine: Sequence[Combine],
+    counted: str | None,
+    bounds: str,
+    *,
+    upserts: bool,
+) -> str:
+    """One MERGE by key of `additions`. counted: a column that is 0 where the row is to go; upserts: whether the source
+    has rows that replace."""
+    news = {n: _combined(n, t, how) for (n, t), how in zip(columns, combine, strict=True) if how is not Combine.GROUP}
+    present = f"s.{quoted(PRESENT)}"
+    if upserts:
+        news = {n: f"CASE WHEN {present} THEN s.{quoted(n)} ELSE {new} END" for n, new in news.items()}
+    same = " AND ".join(f"t.{quoted(n)} <=> {new}" for n, new in news.items())
+    gone = [f"NOT {present}"] if upserts else []
+    came = [present, f"{present} IS NULL"] if upserts else []
+    if counted is not None:
+        gone.append((f"{present} IS NULL AND " if upserts else "") + f"{news[counted]} = 0")
+    names = [n for n, _ in columns]
+    return (
+        f"MERGE INTO {target} AS t USING (\n{source}\n) AS s\nON {equal('t', 's', key)}{_and(bounds)}\n"
+        + "".join(f"WHEN MATCHED AND {condition} THEN DELETE\n" for condition in gone)
+        + f"WHEN MATCHED AND NOT ({same}) THEN UPDATE SET "
+        + ", ".join(f"t.{quoted(n)} = {new}" for n, new in news.items())
+        + f"\nWHEN NOT MATCHED{f' AND ({came[0]} OR {came[1]})' if came else ''} "
+        + f"THEN INSERT ({listed(names)}) VALUES ({listed(names, 's.')})"
+    )
+
+
+def _and(bounds: str) -> str:
+    return f" AND {bounds}" if bounds else ""
+
+
+def _combined(name: str, data_type: str, how: Combine) -> str:
+    """The table's value and what is added to it."""
+    t, s = f"t.{quoted(name)}", f"s.{quoted(name)}"
+    if how is Combine.ADD:
+        return f"CAST(COALESCE({t} + {s}, {t}, {s}) AS {data_type})"
+    return f"{'LEAST' if how is Combine.LEAST else 'GREATEST'}({t}, {s})"
+
+
+def copies_held(target: str, change: str, columns: Sequence[str]) -> str:
+    """The rows that lose copies, with how many the target holds now.
+
+    The few changed rows are what the target is probed with: an outer join that keeps them would sort all of it.
+    """
+    lost = f"(SELECT * FROM {change} WHERE {quoted(WEIGHT)} < 0)"
+    return (
+        f"SELECT {listed(columns, 'c.')}, c.{quoted(WEIGHT)}, COALESCE(h.{quoted(COPIES)}, 0) AS {quoted(COPIES)}\n"
+        f"FROM {lost} AS c LEFT JOIN (\n"
+        f"  SELECT {listed(columns, 't.')}, COUNT(*) AS {quoted(COPIES)} FROM {target} AS t\n"
+        f"  LEFT SEMI JOIN {lost} AS l ON {equal('t', 'l', columns)} GROUP BY {listed(columns, 't.')}\n"
+        f") AS h ON {equal('h', 'c', columns)}"
     )
 
 
@@ -120,10 +189,10 @@ def _repeated(source: str, times: str, columns: Sequence[str]) -> str:
     )
 
 
-def merge_retractions(target: str, change: str, held: str, columns: Sequence[str], bounds: str = "") -> str:
+def merge_retractions(target: str, change: str, held: str, columns: Sequence[str], bounds: str) -> str:
     """Exact multiset change in one commit: D removes every copy of a row, I puts back those that stay and adds the new.
 
-    held: the relation of `copies_held`.
+    held: the relation of `copies_held`; bounds: as in `merge_upserts`, for the rows that lose copies.
     """
     stay = _repeated(
         f"SELECT * FROM {held} WHERE {quoted(COPIES)} + {quoted(WEIGHT)} > 0",
@@ -135,7 +204,7 @@ def merge_retractions(target: str, change: str, held: str, columns: Sequence[str
         f"  SELECT 'D' AS {quoted(OP)}, {listed(columns)} FROM {held}\n"
         f"  UNION ALL SELECT 'I', {listed(columns)} FROM ({stay})\n"
         f"  UNION ALL SELECT 'I', {listed(columns)} FROM ({rows_that_came(change, columns)})\n"
-        f") AS s ON s.{quoted(OP)} = 'D' AND {equal('t', 's', columns)}{f' AND {bounds}' if bounds else ''}\n"
+        f") AS s ON s.{quoted(OP)} = 'D' AND {equal('t', 's', columns)}{_and(bounds)}\n"
         f"WHEN MATCHED THEN DELETE\n"
         f"WHEN NOT MATCHED AND s.{quoted(OP)} = 'I' THEN INSERT ({listed(columns)}) VALUES ({listed(columns, 's.')})"
     )

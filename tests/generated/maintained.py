@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dbt_spark_dynamic.algebra.keys import unique_key
 from dbt_spark_dynamic.changes.additive import Own
+from dbt_spark_dynamic.changes.plan import Shape
 from dbt_spark_dynamic.commit.apply import Applier
 from dbt_spark_dynamic.commit.incremental import Incremental
 from dbt_spark_dynamic.commit.ledger import Entry
@@ -45,7 +46,7 @@ class Maintained:
                 return
             types = {name: SPARK_SUMS.get(kind, kind) for name, kind in self.model.columns}
             plan = work.plan(Own(TARGET, types), by_key=self._key is not None)
-            self.additive |= plan.additive
+            self.additive |= plan.shape is Shape.ADDITIVE
             entry = Entry(
                 sources={}, definition="", technique="", generation="", sequence=1, base=0,
                 columns=self.model.columns,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from dbt_spark_dynamic.algebra.evaluate import Bag, Table, World, evaluate
 from dbt_spark_dynamic.algebra.nodes import Node, Time
+from dbt_spark_dynamic.changes.additive import Combine
 from dbt_spark_dynamic.changes.derivation import Binding, Feed
 from dbt_spark_dynamic.changes.plan import ChangePlan, Shape
 
@@ -51,12 +54,43 @@ def difference(after: Bag, before: Bag) -> Counter:
 
 
 def applied(table: Bag, planned: ChangePlan, result: Bag, affected: Bag | None) -> Bag:
-    """The table after the result of a change plan. affected: for an upsert, the keys whose rows the result replaces."""
+    """The table after the result of a change plan. affected: the keys whose rows the result replaces, or None."""
     if planned.shape is Shape.SIGNED:
         changed = Counter(table)
         changed.update(signed(result))
         return Counter({row: n for row, n in changed.items() if n})
     assert planned.key is not None and affected is not None
-    places = [planned.result.node.columns.index(k) for k in planned.key]
+    places = key_places(planned)
     kept = {row: n for row, n in table.items() if tuple(row[p] for p in places) not in affected}
     return Counter(kept) + result
+
+
+def key_places(planned: ChangePlan) -> list[int]:
+    """Where the key's columns are among the columns of the table."""
+    assert planned.key is not None
+    return [planned.result.node.columns.index(k) for k in planned.key]
+
+
+def added(table: Bag, planned: ChangePlan, additions: Bag) -> Bag:
+    """The table after additions to its rows, as the MERGE makes them."""
+    assert planned.additions is not None
+    places, how = key_places(planned), planned.additions.combine
+    counted = planned.additions.counted
+    count = planned.result.node.columns.index(counted) if counted is not None else None
+    rows = {tuple(row[p] for p in places): row for row in table.elements()}
+    for addition in additions.elements():
+        key = tuple(addition[p] for p in places)
+        row = tuple(map(combined, how, rows[key], addition)) if key in rows else addition
+        rows[key] = row
+        if count is not None and row[count] == 0:
+            del rows[key]
+    return Counter(rows.values())
+
+
+def combined(how: Combine, held: Any, more: Any) -> Any:
+    """NULL adds nothing."""
+    if how is Combine.GROUP or more is None:
+        return held
+    if held is None:
+        return more
+    return {Combine.ADD: operator.add, Combine.LEAST: min, Combine.GREATEST: max}[how](held, more)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from dbt_spark_dynamic.algebra.nodes import Node, weighted
 from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.plan import ChangePlan, Shape, plan
 
-from .carrying_out import OWN, applied, bound, meaning
+from .carrying_out import OWN, added, applied, bound, key_places, meaning
 from .plans import grouped_plans, plans, summed_plans
 from .states import KEYS, SOURCES, Script, State, scripts
 
@@ -40,7 +41,7 @@ def test_counts_and_sums_are_added_to_the_table(model: Node, script: Script) -> 
     for before, after, touched in script.refreshes:
         if touched:
             planned = plan(model, touched, KEYS, own(model))
-            assert (planned.shape, planned.additive) == (Shape.UPSERT, True)
+            assert planned.shape is Shape.ADDITIVE
             table = _refreshed(table, model, planned, before, after)
         assert table == meaning(model, after)
 
@@ -87,10 +88,26 @@ def _refreshed(table: Bag, model: Node, planned: ChangePlan, before: State, afte
         _assert_net(result)
         return applied(table, planned, result, None)
     assert planned.result.node.columns == model.columns
-    assert planned.affected is not None
-    affected = now.named[planned.affected.name]
+    affected = _keys(planned, now.named)
     _assert_upsertable(planned, result, affected)
+    if planned.additions is not None:
+        table = added(table, planned, _others(planned, evaluate(planned.additions.rows, now), affected))
     return applied(table, planned, result, affected)
+
+
+def _others(planned: ChangePlan, additions: Bag, affected: Bag) -> Bag:
+    """The additions to groups that are not computed again, of which there is one at most."""
+    places = key_places(planned)
+    keys = Counter(tuple(row[p] for p in places) for row in additions.elements())
+    assert all(n == 1 for n in keys.values()) and affected.keys() <= keys.keys()
+    return Counter({row: n for row, n in additions.items() if tuple(row[p] for p in places) not in affected})
+
+
+def _keys(planned: ChangePlan, named: Mapping[str, Bag]) -> Bag:
+    """The keys that are computed again. A relation of the one key of no columns has a column to be there at all."""
+    assert planned.key is not None
+    keys = named[planned.affected.name] if planned.affected is not None else Counter()
+    return Counter(row[: len(planned.key)] for row in keys.elements())
 
 
 def _assert_own_names(planned: ChangePlan) -> None:
@@ -107,8 +124,7 @@ def _assert_net(result: Bag) -> None:
 
 def _assert_upsertable(planned: ChangePlan, result: Bag, affected: Bag) -> None:
     """Each key at most once, and only keys that the table's own rows are cleared for."""
-    assert planned.key is not None
-    places = [planned.result.node.columns.index(k) for k in planned.key]
+    places = key_places(planned)
     keys = Counter(tuple(row[p] for p in places) for row in result.elements())
     assert keys.keys() <= affected.keys()
     assert all(n == 1 for n in (*keys.values(), *affected.values()))
