@@ -10,6 +10,9 @@ PREFIX = "__dynamic_"
 WEIGHT = f"{PREFIX}weight"
 """Signed multiplicity of a row in a change: +n rows came, -n rows left."""
 
+HELD = f"{PREFIX}held"
+"""Signed multiplicity of a row of an older state, made of the newer one and what is taken back from it."""
+
 PRESENT = f"{PREFIX}present"
 """In an upsert: true where the key has a row now, false where it has none any more."""
 

@@ -10,8 +10,8 @@ from functools import singledispatch
 
 from ..algebra.expressions import Expr, column, columns
 from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Time, UnionAll, has_groups
-from .derivation import KEY, Derivation, distinct, is_nothing
-from .matches import met_by
+from .derivation import KEY, Derivation, distinct, is_nothing, passed
+from .matches import met_by, older_side
 from .simplify import simplify
 
 
@@ -72,21 +72,33 @@ def _(node: Aggregate, exprs: tuple[Expr, ...], d: Derivation) -> Node:
 
 @_grouped.register
 def _(node: Join, exprs: tuple[Expr, ...], d: Derivation) -> Node:
-    """ΔL ⋈ R⁺ and L⁻ ⋈ ΔR, of the changed side only the columns that the key and the conditions need."""
-    terms = []
-    for changed, other, time in ((node.left, node.right, Time.AFTER), (node.right, node.left, Time.BEFORE)):
-        needed = frozenset().union(*(e.columns for e in exprs))
-        needed |= frozenset().union(*(l.columns | r.columns for l, r, _ in node.equalities))
-        needed |= node.residual.columns if node.residual is not None else frozenset()
-        names = tuple(c for c in changed.columns if c in needed)
-        rows = simplify(_rows(changed, columns(names), d))
-        if is_nothing(rows):
-            terms.append(rows)
-            continue
-        side = Project(rows, tuple((name, column(KEY.format(i))) for i, name in enumerate(names)))
-        met = met_by(side, node, other, time, d)
-        left, right = (side, met) if changed is node.left else (met, side)
-        terms.append(_keyed(Join(left, right, node.equalities, node.residual), exprs))
+    """ΔL ⋈ R and L ⋈ ΔR, of the changed side only the columns that the key and the conditions need."""
+    left, right = (_changed_side(node, side, exprs, d) for side in node.children)
+    terms = (_met(left, node, node.right, right, exprs, d), _met(right, node, node.left, left, exprs, d))
     if all(is_nothing(t) for t in terms):
         return _exact(node, exprs, d)
     return UnionAll(tuple(t for t in terms if not is_nothing(t)))
+
+
+def _met(changed: Node, node: Join, side: Node, change_of_side: Node, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    """One term: what changed on one side joined to the other side, as it is now or as it was before."""
+    if is_nothing(changed):
+        return changed
+    old = side is older_side(node) and not is_nothing(change_of_side)
+    met = met_by(changed, node, side, Time.BEFORE if old and has_groups(side) else Time.AFTER, d)
+    if old and not has_groups(side):
+        # Keys need no weights: what was there before is there now or among the changed rows.
+        met = UnionAll((Project(met, passed(change_of_side.columns)), change_of_side))
+    left, right = (changed, met) if side is node.right else (met, changed)
+    return _keyed(Join(left, right, node.equalities, node.residual), exprs)
+
+
+def _changed_side(node: Join, side: Node, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    needed = frozenset().union(*(e.columns for e in exprs))
+    needed |= frozenset().union(*(l.columns | r.columns for l, r, _ in node.equalities))
+    needed |= node.residual.columns if node.residual is not None else frozenset()
+    names = tuple(c for c in side.columns if c in needed)
+    rows = simplify(_rows(side, columns(names), d))
+    if is_nothing(rows):
+        return rows
+    return Project(rows, tuple((name, column(KEY.format(i))) for i, name in enumerate(names)))

@@ -7,13 +7,28 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from ..algebra.expressions import column, columns
-from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, Semi, Time, UnionAll, Unit, weighted
+from sqlglot import exp
+
+from ..algebra.expressions import Expr, column, columns
+from ..algebra.nodes import (
+    Aggregate,
+    Filter,
+    Join,
+    Node,
+    Project,
+    Scan,
+    Semi,
+    Time,
+    UnionAll,
+    Unit,
+    has_groups,
+    weighted,
+)
 from ..algebra.transform import with_children
-from ..names import WEIGHT
+from ..names import HELD, WEIGHT
 from .affected import affected
 from .derivation import MINUS_ONE, ONE, Derivation, at, is_nothing, nothing, passed, with_weight
-from .matches import met_by
+from .matches import met_by, older_side
 from .restrict import restrict
 from .simplify import simplify
 
@@ -53,12 +68,34 @@ def _(node: UnionAll, d: Derivation) -> Node:
 
 @change.register
 def _(node: Join, d: Derivation) -> Node:
-    """Bilinear: Δ(L ⋈ R) = ΔL ⋈ R⁺ + L⁻ ⋈ ΔR. N changed inputs give N terms, never 2^N."""
+    """Bilinear: Δ(L ⋈ R) = ΔL ⋈ R⁻ + L⁺ ⋈ ΔR = ΔL ⋈ R⁺ + L⁻ ⋈ ΔR. N changed inputs give N terms, never 2^N."""
     left = simplify(change(node.left, d))
     right = simplify(change(node.right, d))
-    first = Join(left, met_by(left, node, node.right, Time.AFTER, d), node.equalities, node.residual)
-    second = Join(met_by(right, node, node.left, Time.BEFORE, d), right, node.equalities, node.residual)
-    return UnionAll(tuple(Project(j, passed(weighted(node.columns))) for j in (first, second)))
+    terms = (_met(left, node, node.right, right, d), _met(right, node, node.left, left, d))
+    return UnionAll(tuple(Project(t, passed(weighted(node.columns))) for t in terms))
+
+
+def _met(changed: Node, node: Join, side: Node, change_of_side: Node, d: Derivation) -> Node:
+    """One term: the change of one side joined to the other side, as it is now or as it was before."""
+    if is_nothing(changed) or is_nothing(change_of_side) or side is not older_side(node):
+        return _joined(node, side, changed, met_by(changed, node, side, Time.AFTER, d))
+    if has_groups(side):
+        return _joined(node, side, changed, met_by(changed, node, side, Time.BEFORE, d))
+    # R⁻ = R⁺ − ΔR: the state that is read anyway and a few rows, instead of another version of the table.
+    now = Project(at(side, Time.AFTER), (*passed(side.columns), (HELD, ONE)))
+    taken_back = Project(change_of_side, (*passed(side.columns), (HELD, _times(WEIGHT, MINUS_ONE))))
+    both = _joined(node, side, changed, UnionAll((now, taken_back)))
+    return Project(both, (*passed(node.columns), (WEIGHT, _times(WEIGHT, column(HELD)))))
+
+
+def _joined(node: Join, side: Node, changed: Node, met: Node) -> Node:
+    left, right = (changed, met) if side is node.right else (met, changed)
+    return Join(left, right, node.equalities, node.residual)
+
+
+def _times(name: str, by: Expr) -> Expr:
+    factor = by.tree.copy()
+    return Expr.of(exp.Mul(this=column(name).tree.copy(), expression=factor if by.column else exp.paren(factor)))
 
 
 @change.register

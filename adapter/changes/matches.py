@@ -1,8 +1,8 @@
-"""The side of a join that did not change, cut down to what the change of the other side can meet."""
+"""What the change of one side of a join meets on the other."""
 
 from __future__ import annotations
 
-from ..algebra.nodes import Join, Node, Project, Time, has_groups
+from ..algebra.nodes import Join, Node, Project, Time, has_groups, scans
 from .derivation import KEY, Derivation, at, distinct, is_nothing
 from .restrict import restrict
 
@@ -19,3 +19,12 @@ def met_by(changed: Node, join: Join, side: Node, time: Time, d: Derivation) -> 
     met = Project(changed, tuple((KEY.format(i), e[there]) for i, e in enumerate(join.equalities)))
     keys = d.keys(distinct(met), "join keys of the changed rows")
     return restrict(dated, tuple(e[here] for e in join.equalities), keys)
+
+
+def older_side(join: Join) -> Node:
+    """The side that the other's change meets as it was before; the other one is met as it is now.
+
+    Both ways are right, so it is the side whose older state is cheap to tell: without groups it is the newer one and
+    its change, which is then written down twice; of two such sides, the one with fewer tables.
+    """
+    return min(join.right, join.left, key=lambda side: (has_groups(side), len(scans(side))))
