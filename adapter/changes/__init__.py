@@ -6,6 +6,7 @@ versions this one consumes), or change (signed rows between the two, `WEIGHT` co
     plan.py           which law is used at the root, and all that is computed for it
     differentiate.py  Δ: the linear, bilinear and keyed laws      affected.py  whose keys may have changed
     additive.py       counts and sums added to the table's own    restrict.py  a semi-join pushed to the scans
-    matches.py        the unchanged side of a join                simplify.py  what cannot have rows is cut away
-    derivation.py     the relations that a plan names             check.py     the contract of a plan
+    accumulators.py   one COUNT, SUM, MIN or MAX of them          simplify.py  what cannot have rows is cut away
+    matches.py        what the change of a join's side meets      check.py     the contract of a plan
+    derivation.py     the relations that a plan names
 """

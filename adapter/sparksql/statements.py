@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..changes.additive import Combine
+from ..changes.accumulators import Combine
 from ..names import COPIES, OP, PRESENT, WEIGHT
 from ..reading.relations import Columns
 
