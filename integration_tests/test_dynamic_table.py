@@ -88,6 +88,27 @@ def test_a_chain_over_models_of_every_kind(shop: DbtProject) -> None:
     shop.dbt("test")
 
 
+def test_descriptions_are_written_where_they_changed(dbt_project: DbtProject) -> None:
+    dbt_project.sql("CREATE TABLE t USING delta AS SELECT 1 AS id")
+    dbt_project.model("m", f"select id, id as `No` from {dbt_project.schema}.t", materialized="dynamic_table")
+
+    def run(of_table: str, of_column: str) -> int:
+        """Makes these the descriptions, runs, and gives the table's version."""
+        dbt_project.write(
+            "models/models.yml",
+            f'models: [{{name: m, description: "{of_table}", columns: [{{name: "no", description: "{of_column}"}}, '
+            "{name: gone}], config: {persist_docs: {relation: true, columns: true}}}]",
+        )
+        dbt_project.dbt("run")
+        described = {row[0]: row for row in dbt_project.sql("DESCRIBE TABLE EXTENDED m")}
+        assert (described["Comment"][1], described["No"][2]) == (of_table, of_column)
+        return dbt_project.sql("DESCRIBE HISTORY m LIMIT 1")[0]["version"]
+
+    first = run("the whole", "it's a number")
+    assert run("the whole", "it's a number") == first
+    assert run("the whole thing", "a number") == first + 2
+
+
 def test_a_model_may_change_its_kind_in_every_direction(dbt_project: DbtProject) -> None:
     dbt_project.sql("CREATE TABLE t USING delta AS SELECT 1 AS id")
     for kind in ("table", "dynamic_table", "view", "dynamic_table", "table", "dynamic_table"):

@@ -97,7 +97,8 @@ def test_a_source_without_change_feed_that_may_not_be_altered(tables: Maintained
     tables.sql("ALTER TABLE t SET TBLPROPERTIES (delta.enableChangeDataFeed = false)")
     text = refused(tables, SourceError, sql=COUNT, source_change_feed=ChangeFeedPolicy.REQUIRE)
     assert "ALTER TABLE" in text and "delta.enableChangeDataFeed = true" in text
-    tables.refresh("m", source_change_feed=ChangeFeedPolicy.COMPARE)
+    (note,) = tables.refresh("m", source_change_feed=ChangeFeedPolicy.COMPARE).notes
+    assert "t has no change feed" in note and "ALTER TABLE" in note
     tables.sql("INSERT INTO t VALUES (7, 'x')")
     assert tables.refresh("m", source_change_feed=ChangeFeedPolicy.COMPARE).rows_inserted == 1
     assert tables.difference("m") == 0

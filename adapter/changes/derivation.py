@@ -23,7 +23,7 @@ KEY = "key_{}"
 
 @dataclass(frozen=True)
 class Binding:
-    """A relation computed before what reads it. why: one clause, shown by `explain` and beside the generated SQL."""
+    """A relation computed before what reads it. why: one clause, shown beside the generated SQL."""
 
     name: str
     node: Node

@@ -37,7 +37,7 @@ class ChangePlan:
     For Shape.UPSERT `result` holds the rows that the keys in `affected` have now; `key` names the columns, in the
     order of the columns of `affected`. For Shape.ADDITIVE that is so for the groups in `affected` (no rows and None if
     there never are any), and every other group has its row in `additions`. For Shape.SIGNED `result` holds the net
-    change of the query with WEIGHT. law: the law applied at the root, in words for `explain`.
+    change of the query with WEIGHT.
     """
 
     feeds: tuple[Feed, ...]
@@ -46,7 +46,6 @@ class ChangePlan:
     shape: Shape
     key: tuple[str, ...] | None
     affected: Named | None
-    law: str
     additions: Additions | None = None
 
 
@@ -73,12 +72,12 @@ def plan(
     elif by_key and changed and key == ():
         everything = d.keys(Unit(), "the one row")
         rows = Binding(ROWS, tidy(at(model, Time.AFTER)), "what it is now")
-        plan_ = ChangePlan((), (), rows, Shape.UPSERT, key, everything, "one row: computed again")
+        plan_ = ChangePlan((), (), rows, Shape.UPSERT, key, everything)
     elif by_key and key and _keyed(model, key):
         plan_ = _upsert(model, key, d, tidy)
     else:
         result = Binding(CHANGE, net(tidy(change(model, d))), "net change of the result")
-        plan_ = ChangePlan((), (), result, Shape.SIGNED, key, None, "change of the result, net")
+        plan_ = ChangePlan((), (), result, Shape.SIGNED, key, None)
     return check(_gathered(plan_, d, tidy))
 
 
@@ -92,16 +91,15 @@ def _upsert(model: Node, key: tuple[str, ...], d: Derivation, tidy) -> ChangePla
     touched = d.keys(tidy(affected(model, exprs, d)), "keys of the result that may have changed")
     rows = tidy(restrict(at(model, Time.AFTER), exprs, touched))
     result = Binding(ROWS, rows, "what those keys have now")
-    return ChangePlan((), (), result, Shape.UPSERT, key, touched, "keyed: the result again for the changed keys")
+    return ChangePlan((), (), result, Shape.UPSERT, key, touched)
 
 
 def _additive(model: Node, found: Added, tidy) -> ChangePlan:
     again = Binding(
         ROWS, tidy(found.again or nothing(at(model, Time.AFTER))), "what the groups computed again have now"
     )
-    law = "additive: the change added to the table's own rows"
     additions = replace(found.additions, rows=tidy(found.additions.rows))
-    return ChangePlan((), (), again, Shape.ADDITIVE, additions.key, found.falling, law, additions)
+    return ChangePlan((), (), again, Shape.ADDITIVE, additions.key, found.falling, additions)
 
 
 def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:

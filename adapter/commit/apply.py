@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..changes.additive import Additions
+from ..changes.derivation import Binding
 from ..changes.plan import ChangePlan, Shape
 from ..dialect import print_sql
 from ..errors import TargetError
@@ -51,8 +52,8 @@ class Applier:
 
     def plan(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Applied:
         """Computes the plan's relations in order and applies the last one."""
-        rows = {b.name: work.pin(b.name, print_sql(renderer.query(b.node), pretty=True)) for b in plan.bindings}
-        result = print_sql(renderer.query(plan.result.node), pretty=True)
+        rows = {b.name: work.pin(b.name, _explained(b, renderer)) for b in plan.bindings}
+        result = _explained(plan.result, renderer)
         if plan.shape is Shape.SIGNED:
             return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q))
         again = plan.affected is not None and rows[plan.affected.name] > 0
@@ -171,3 +172,8 @@ class Applier:
                 why=f"for example {missing[0]!r}; the table is not what its ledger says it is",
                 remedy="rebuild it with `dbt run --full-refresh`",
             )
+
+
+def _explained(binding: Binding, renderer: Renderer) -> str:
+    """The binding's SQL, and before it what it is: for whoever reads target/run or Spark's own log."""
+    return f"/* {binding.why} */\n{print_sql(renderer.query(binding.node), pretty=True)}"

@@ -18,7 +18,7 @@ class Code(Enum):
 @dataclass(frozen=True)
 class Outcome:
     """rows_in: changed rows of the sources, None if unknown; rows_inserted … rows_deleted: of the result;
-    sources: name -> (version before, version after); seconds: wall time; statements: SQL statements sent."""
+    sources: name -> (version before, version after); seconds: wall time; notes: what the user may want to change."""
 
     code: Code
     technique: str
@@ -29,7 +29,6 @@ class Outcome:
     rows_deleted: int = 0
     sources: Mapping[str, tuple[int | None, int]] = field(default_factory=dict)
     seconds: float = 0.0
-    statements: int = 0
     notes: tuple[str, ...] = ()
 
     @property

@@ -30,7 +30,7 @@ from .history import read_commit
 from .incremental import Incremental
 from .ledger import Consumed, Entry, Position, find
 from .outcome import Code, Outcome
-from .sources import Change, Lost, change_of, with_change_feed
+from .sources import Change, Lost, change_of, enabling, with_change_feed
 from .spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec
 
 KEY_PROPERTY = "dbt_spark_dynamic.unique_key"
@@ -192,10 +192,7 @@ class Refresh:
 
     def _create(self, reason: str | None) -> Outcome:
         if self.spec.refresh_mode is not RefreshMode.FULL:
-            for name in self.model.sources:
-                state = self.catalog.delta(name)
-                if state and with_change_feed(self.engine, state, self.spec.source_change_feed, self.spec.place):
-                    self.catalog.again(name)
+            self._see_to_feeds()
         self._distrust_other_types()
         query = self._query()
         if self.checked:
@@ -216,6 +213,19 @@ class Refresh:
             Code.CREATED, "create", reason, rows_inserted=commit.rows_written, sources=self._versions(None),
             notes=tuple(self.notes),
         )  # fmt: skip
+
+    def _see_to_feeds(self) -> None:
+        for name in self.model.sources:
+            state = self.catalog.delta(name)
+            if state is None or state.has_change_feed:
+                continue
+            if with_change_feed(self.engine, state, self.spec.source_change_feed, self.spec.place):
+                self.catalog.again(name)
+            else:
+                self.notes.append(
+                    f"{name} has no change feed: every refresh reads two of its versions whole. "
+                    f"To read only what changed: {enabling(state)}"
+                )
 
     def _distrust_other_types(self) -> None:
         """A SELECT with other types once read and printed again was not understood: it is recomputed as written."""

@@ -108,7 +108,7 @@ def with_change_feed(engine: Engine, now: Table, policy: ChangeFeedPolicy, place
     """
     if now.has_change_feed or policy is ChangeFeedPolicy.COMPARE:
         return False
-    alter = f"ALTER TABLE {print_sql(table(now.name))} SET TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    alter = enabling(now)
     if policy is ChangeFeedPolicy.REQUIRE:
         why = "source_change_feed='require' is set, so the table is not altered from here"
         raise _no_feed(now, place, why, alter)
@@ -117,6 +117,10 @@ def with_change_feed(engine: Engine, now: Table, policy: ChangeFeedPolicy, place
     except SqlError as error:
         raise _no_feed(now, place, f"turning it on failed: {str(error).splitlines()[0]}", alter) from error
     return True
+
+
+def enabling(now: Table) -> str:
+    return f"ALTER TABLE {print_sql(table(now.name))} SET TBLPROPERTIES (delta.enableChangeDataFeed = true)"
 
 
 def _no_feed(now: Table, place: str, why: str, alter: str) -> SourceError:

@@ -12,7 +12,8 @@
   {%- do store_result('main', response=response) -%}
 
   {%- do apply_grants(target_relation, grant_config, should_revoke(old_relation, full_refresh_mode=response.code == 'CREATED')) -%}
-  {%- do persist_docs(target_relation, model) -%}
+  {%- do adapter.document_dynamic_table(
+        target_relation, model, config.persist_relation_docs(), config.persist_column_docs()) -%}
 
   {{ run_hooks(post_hooks) }}
 

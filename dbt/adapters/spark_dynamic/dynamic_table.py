@@ -10,6 +10,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.spark_dynamic.docs import documenting
 from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.engine import Engine
 from dbt_spark_dynamic.commit.outcome import Outcome
@@ -77,6 +78,20 @@ class DynamicTables(metaclass=AdapterMeta):
         for note in outcome.notes:
             logger.warning(note)
         return DynamicTableResponse.of(outcome, statements)
+
+    @available
+    def document_dynamic_table(
+        self, relation: BaseRelation, model: dict[str, Any], of_table: bool, of_columns: bool
+    ) -> None:
+        """persist_docs, as far as the catalog does not have the model's descriptions yet."""
+        if not (of_table or of_columns):
+            return
+        engine = self._engine(lambda statement: logger.debug(f"On {relation}: {statement}"))
+        described = engine.rows(f"DESCRIBE TABLE EXTENDED {relation.render()}")
+        description = model.get("description") if of_table else None
+        columns = model.get("columns") or {} if of_columns else {}
+        for statement in documenting(relation.render(), described, description, columns):
+            engine.write(statement, {})
 
     def _engine(self, sent: Any) -> Engine:
         """The session in this process where there is one, else SQL over the connection."""
