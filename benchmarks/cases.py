@@ -17,19 +17,22 @@ SOURCES = {
 """Table -> its rows, as a query. `sales` is in the order of its ids, as a table that grew day by day is."""
 
 LARGE = 9_900
-"""`amount` of every id that leaves this rest by 10007 is 99.00: rows that every model here has in its result."""
+"""`amount` of every id that leaves this rest by 10007 is 99.00, and somewhat less below it: rows that every model here
+has in its result."""
 
 CHANGES = {
     "insert": "INSERT INTO sales VALUES ({new}, {new} % {customers}, 99.00, DATE '2034-01-01')",
     "update": "UPDATE sales SET amount = amount + 0.5 WHERE id = {old}",
     "delete": "DELETE FROM sales WHERE id = {old}",
+    "delete latest": "DELETE FROM sales WHERE id = {latest}",
 }
-"""One changed row of the large source."""
+"""One changed row of the large source. The latest of a customer is one whose day is in the result of a MAX."""
 
 
 def change(kind: str, rows: int, n: int) -> str:
     """The n-th change of the benchmark, no two of which are about the same row."""
-    return CHANGES[kind].format(new=rows + n, old=(rows // 10_007 - n) * 10_007 + LARGE, customers=CUSTOMERS)
+    old, latest = (rows // 20_014 - n) * 10_007 + LARGE, (rows // 10_007 - 1) * 10_007 + LARGE - n
+    return CHANGES[kind].format(new=rows + n, old=old, latest=latest, customers=CUSTOMERS)
 
 
 @dataclass(frozen=True)

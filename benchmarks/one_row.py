@@ -6,12 +6,10 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.outcome import Outcome
-from dbt_spark_dynamic.commit.refresh import refresh
-from dbt_spark_dynamic.commit.spec import Spec
+from integration_tests.maintained import Maintained
 
 from .cases import CHANGES, CUSTOMERS, SOURCES, Case, change
 
@@ -42,6 +40,7 @@ class OneRow:
 
     def __init__(self, spark: SparkSession, rows: int, repeat: int, cases: Sequence[Case]) -> None:
         self.spark, self.rows, self.repeat, self.cases = spark, rows, repeat, cases
+        self._tables = Maintained(spark, "bench")
         self._changes = 0
 
     def load(self) -> None:
@@ -81,22 +80,15 @@ class OneRow:
         _, outcome, statements = refreshes[-1]
         seconds = statistics.median(s for s, _, _ in refreshes)
         technique = outcome.technique if outcome.rows_affected else outcome.code.value
-        return Measured(
-            case.name, kind, technique, statements, seconds, statistics.median(bare), rebuild, self._equal(case)
-        )  # fmt: skip
+        equal = self._tables.difference("m") == 0
+        return Measured(case.name, kind, technique, statements, seconds, statistics.median(bare), rebuild, equal)
 
     def _refresh(self, case: Case) -> tuple[float, Outcome, int]:
-        statements: list[str] = []
         started = time.perf_counter()
-        outcome = refresh(Spec("bench.m", case.sql, case.name), ClassicEngine(self.spark, statements.append))
-        return time.perf_counter() - started, outcome, len(statements)
+        outcome = self._tables.refresh("m", sql=case.sql)
+        return time.perf_counter() - started, outcome, len(self._tables.statements)
 
     def _timed(self, statement: str) -> float:
         started = time.perf_counter()
         self.spark.sql(statement)
         return time.perf_counter() - started
-
-    def _equal(self, case: Case) -> bool:
-        both = f"((TABLE m) EXCEPT ALL ({case.sql})) UNION ALL (({case.sql}) EXCEPT ALL (TABLE m))"
-        rows: list[Any] = self.spark.sql(f"SELECT 1 FROM ({both}) LIMIT 1").collect()
-        return not rows

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..algebra.nodes import Named, Scan, Time, walk
 from ..errors import Bug
 from ..names import WEIGHT
-
-if TYPE_CHECKING:
-    from .plan import ChangePlan
+from .change_plan import ChangePlan, Shape
 
 
 def check(plan: ChangePlan) -> ChangePlan:
@@ -23,6 +19,6 @@ def check(plan: ChangePlan) -> ChangePlan:
                 raise Bug(f"{binding.name} reads {node.name} before it is computed.")
         known.add(binding.name)
     weights = plan.result.node.columns.count(WEIGHT)
-    if weights != (1 if plan.shape.value == "signed" else 0):
+    if weights != (1 if plan.shape is Shape.SIGNED else 0):
         raise Bug(f"the result of a {plan.shape.value} plan has {weights} weight columns.")
     return plan

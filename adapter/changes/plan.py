@@ -1,52 +1,20 @@
-"""The whole change plan of a model: what is computed, in order, and how the last relation applies to the table.
-
-Three shapes reach the table:
-  upsert    one row for each key that may have changed: its row now, or that it has none any more (PRESENT)
-  additive  one row for each group that changed: what is added to its own; and upserts of the groups that must be
-            computed again
-  signed    rows with a weight: so many copies came, so many left (WEIGHT)
-"""
+"""The change plan of a model: which law is used at its root, and all that is computed for it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 
 from ..algebra.expressions import columns
 from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Join, Named, Node, Semi, Time, Unit, has_groups, walk
-from .additive import Added, Additions, Own, added
+from .additive import Added, Own, added
 from .affected import affected
+from .change_plan import ChangePlan, Shape
 from .check import check
-from .derivation import CHANGE, ROWS, Binding, Derivation, Feed, at, net, nothing
+from .derivation import CHANGE, ROWS, Binding, Derivation, at, net, nothing
 from .differentiate import change
 from .restrict import restrict
 from .simplify import simplify
-
-
-class Shape(Enum):
-    UPSERT = "upsert"
-    ADDITIVE = "additive"
-    SIGNED = "signed"
-
-
-@dataclass(frozen=True)
-class ChangePlan:
-    """feeds: net changes of the sources; bindings: relations in order of use; result: the last of them.
-
-    For Shape.UPSERT `result` holds the rows that the keys in `affected` have now; `key` names the columns, in the
-    order of the columns of `affected`. For Shape.ADDITIVE that is so for the groups in `affected` (no rows and None if
-    there never are any), and every other group has its row in `additions`. For Shape.SIGNED `result` holds the net
-    change of the query with WEIGHT.
-    """
-
-    feeds: tuple[Feed, ...]
-    bindings: tuple[Binding, ...]
-    result: Binding
-    shape: Shape
-    key: tuple[str, ...] | None
-    affected: Named | None
-    additions: Additions | None = None
 
 
 def plan(

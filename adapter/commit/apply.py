@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..changes.additive import Additions
+from ..changes.change_plan import ChangePlan, Shape
 from ..changes.derivation import Binding
-from ..changes.plan import ChangePlan, Shape
 from ..dialect import print_sql
 from ..errors import TargetError
 from ..names import COPIES, PREFIX, WEIGHT
@@ -21,7 +21,8 @@ from .incremental import Incremental
 from .ledger import Entry
 from .spec import ChangelogMode, Spec
 
-CHANGE, UPSERTS, HELD = f"{PREFIX}result_change", f"{PREFIX}upserts", f"{PREFIX}held"
+CHANGE, HELD = f"{PREFIX}result_change", f"{PREFIX}held"
+UPSERTS, ADDITIONS = f"{PREFIX}upserts", f"{PREFIX}additions"
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ class Applier:
         added = print_sql(renderer.query(plan.additions.rows), pretty=True)
         if again:
             added = sql.additions(added, UPSERTS, *self._keys(plan, work), self.names)
-        return self._add(plan.additions, added, again)
+        work.pin("additions", added)
+        return self._add(plan.additions, again)
 
     def _pin_upserts(self, plan: ChangePlan, work: Incremental, result: str) -> int:
         upserts = work.pin("upserts", sql.upserts_from_rows(result, *self._keys(plan, work), self.names))
@@ -80,11 +82,11 @@ class Applier:
         assert plan.affected is not None and plan.key is not None
         return work.name(plan.affected.name), plan.key, plan.affected.columns[: len(plan.key)]
 
-    def _add(self, additions: Additions, source: str, again: bool) -> Applied:
-        """again: whether the source also has rows that are put in the place of the table's."""
-        bounds = self._bounds(f"({source})", additions.key)
+    def _add(self, additions: Additions, again: bool) -> Applied:
+        """again: whether some rows are put in the place of the table's instead."""
+        bounds = self._bounds(ADDITIONS, additions.key)
         merge = sql.merge_additions(
-            self.spec.target, source, self.columns, additions.key, additions.combine, additions.counted, bounds,
+            self.spec.target, ADDITIONS, self.columns, additions.key, additions.combine, additions.counted, bounds,
             upserts=again,
         )  # fmt: skip
         technique = "keyed" if again else "additive"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..reading.relations import Columns
-from .describe import described
+from .describe import look_up
 from .engine import DESCRIBE, SqlError, Table, Written
 from .history import parse_actions
 
@@ -58,13 +58,7 @@ class ClassicEngine:
             raise unmasked(error) from error
 
     def table(self, name: str) -> Table | None:
-        try:
-            rows = self.rows(f"DESCRIBE TABLE EXTENDED {name}")
-        except SqlError as error:
-            if error.is_missing:
-                return None
-            raise
-        return described(name, rows, self._delta)
+        return look_up(name, self.rows, self._delta)
 
     def _delta(self, path: str) -> tuple[str, int, dict[str, str]]:
         """(table id, version, properties) of the latest snapshot, found without a Spark job."""

@@ -7,10 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 from ..reading.relations import Kind, View
-from .engine import Table
+from .engine import SqlError, Table
 
 DeltaState = Callable[[str], tuple[str, int, dict[str, str]]]
 """path -> (table id, version, properties)"""
+
+
+def look_up(name: str, ask: Callable[[str], list[tuple[Any, ...]]], delta: DeltaState) -> Table | None:
+    """The relation of that name, None if there is none. ask: runs a query; raises SqlError."""
+    try:
+        rows = ask(f"DESCRIBE TABLE EXTENDED {name}")
+    except SqlError as error:
+        if error.is_missing:
+            return None
+        raise
+    return described(name, rows, delta)
 
 
 def described(name: str, rows: list[tuple[Any, ...]], delta: DeltaState) -> Table:

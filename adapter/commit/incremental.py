@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from ..algebra.keys import SourceKeys
 from ..changes.additive import Own
+from ..changes.change_plan import ChangePlan
 from ..changes.derivation import Derivation, Feed
-from ..changes.plan import ChangePlan, plan
+from ..changes.plan import plan
 from ..dialect import print_sql
 from ..names import PREFIX
 from ..pipeline import Model

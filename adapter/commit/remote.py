@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..reading.relations import Columns
-from .describe import described
+from .describe import look_up
 from .engine import DESCRIBE, SqlError, Table, Written
 from .history import parse_actions
 
@@ -41,13 +41,7 @@ class SqlEngine:
         return self._execute(sql)[1]
 
     def table(self, name: str) -> Table | None:
-        try:
-            rows = self.rows(f"DESCRIBE TABLE EXTENDED {name}")
-        except SqlError as error:
-            if error.is_missing:
-                return None
-            raise
-        return described(name, rows, self._delta)
+        return look_up(name, self.rows, self._delta)
 
     def _delta(self, path: str) -> tuple[str, int, dict[str, str]]:
         names, (detail,) = self._execute(f"DESCRIBE DETAIL delta.`{path}`")

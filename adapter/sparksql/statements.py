@@ -128,8 +128,10 @@ def merge_additions(
     *,
     upserts: bool,
 ) -> str:
-    """One MERGE by key of `additions`. counted: a column that is 0 where the row is to go; upserts: whether the source
-    has rows that replace."""
+    """One MERGE by key of the relation of `additions`.
+
+    counted: a column that is 0 where the row is to go; upserts: whether some rows are put in the place of the table's.
+    """
     news = {n: _combined(n, t, how) for (n, t), how in zip(columns, combine, strict=True) if how is not Combine.GROUP}
     present = f"s.{quoted(PRESENT)}"
     if upserts:
@@ -141,7 +143,7 @@ def merge_additions(
         gone.append((f"{present} IS NULL AND " if upserts else "") + f"{news[counted]} = 0")
     names = [n for n, _ in columns]
     return (
-        f"MERGE INTO {target} AS t USING (\n{source}\n) AS s\nON {equal('t', 's', key)}{_and(bounds)}\n"
+        f"MERGE INTO {target} AS t USING (SELECT * FROM {source}) AS s\nON {equal('t', 's', key)}{_and(bounds)}\n"
         + "".join(f"WHEN MATCHED AND {condition} THEN DELETE\n" for condition in gone)
         + f"WHEN MATCHED AND NOT ({same}) THEN UPDATE SET "
         + ", ".join(f"t.{quoted(n)} = {new}" for n, new in news.items())

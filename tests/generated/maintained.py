@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbt_spark_dynamic.algebra.keys import unique_key
 from dbt_spark_dynamic.changes.additive import Own
-from dbt_spark_dynamic.changes.plan import Shape
+from dbt_spark_dynamic.changes.change_plan import Shape
 from dbt_spark_dynamic.commit.apply import Applier
 from dbt_spark_dynamic.commit.incremental import Incremental
 from dbt_spark_dynamic.commit.ledger import Entry

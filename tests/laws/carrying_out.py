@@ -11,8 +11,8 @@ from typing import Any
 from dbt_spark_dynamic.algebra.evaluate import Bag, Table, World, evaluate
 from dbt_spark_dynamic.algebra.nodes import Node, Time
 from dbt_spark_dynamic.changes.accumulators import Combine
+from dbt_spark_dynamic.changes.change_plan import ChangePlan, Shape
 from dbt_spark_dynamic.changes.derivation import Binding, Feed
-from dbt_spark_dynamic.changes.plan import ChangePlan, Shape
 
 from .states import State, fed, world
 

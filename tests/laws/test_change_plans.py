@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from dbt_spark_dynamic.algebra.evaluate import Bag, Table, evaluate
 from dbt_spark_dynamic.algebra.nodes import Node, weighted
 from dbt_spark_dynamic.changes.additive import Own
-from dbt_spark_dynamic.changes.plan import ChangePlan, Shape, plan
+from dbt_spark_dynamic.changes.change_plan import ChangePlan, Shape
+from dbt_spark_dynamic.changes.plan import plan
 
 from .carrying_out import OWN, added, applied, bound, key_places, meaning
 from .plans import grouped_plans, plans, summed_plans

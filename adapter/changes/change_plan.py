@@ -1,0 +1,42 @@
+"""What a change plan is: the relations to compute, in order, and how the last one applies to the table.
+
+Three shapes reach the table:
+  upsert    one row for each key that may have changed: its row now, or that it has none any more (PRESENT)
+  additive  one row for each group that changed: what is added to its own; and upserts of the groups that must be
+            computed again
+  signed    rows with a weight: so many copies came, so many left (WEIGHT)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ..algebra.nodes import Named
+from .additive import Additions
+from .derivation import Binding, Feed
+
+
+class Shape(Enum):
+    UPSERT = "upsert"
+    ADDITIVE = "additive"
+    SIGNED = "signed"
+
+
+@dataclass(frozen=True)
+class ChangePlan:
+    """feeds: net changes of the sources; bindings: relations in order of use; result: the last of them.
+
+    For Shape.UPSERT `result` holds the rows that the keys in `affected` have now; `key` names the columns, in the
+    order of the columns of `affected`. For Shape.ADDITIVE that is so for the groups in `affected` (no rows and None if
+    there never are any), and every other group has its row in `additions`. For Shape.SIGNED `result` holds the net
+    change of the query with WEIGHT.
+    """
+
+    feeds: tuple[Feed, ...]
+    bindings: tuple[Binding, ...]
+    result: Binding
+    shape: Shape
+    key: tuple[str, ...] | None
+    affected: Named | None
+    additions: Additions | None = None
