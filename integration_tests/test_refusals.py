@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
@@ -141,10 +142,8 @@ def test_a_source_whose_log_was_cleaned(tables: Maintained) -> None:
     for i in range(11):
         tables.sql(f"INSERT INTO t VALUES ({i}, 'y')")
     log = urlparse(tables.sql("DESCRIBE DETAIL t")[0]["location"]).path + "/_delta_log/"
-    import pathlib
-
     for version in range(6):
-        for file in pathlib.Path(log).glob(f"*{version:020d}.json*"):
+        for file in Path(log).glob(f"*{version:020d}.json*"):
             file.unlink()
     tables.session._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
     assert "cannot say what changed" in refused(tables, SourceError, sql=COUNT)

@@ -1,6 +1,6 @@
 """Spark SQL -> a table that has moved: what was consumed, what is written, and both in one Delta commit.
 
-refresh.py      one refresh: look, decide, compute, write once, make sure
+refresh.py      one refresh: look, decide, compute, write once, make sure; look.py is the first of these
 spec.py         what was asked for                outcome.py   what was done
 ledger.py       what a table has consumed         history.py   what a Delta log says of a commit
 sources.py      whether a source can say what changed

@@ -6,17 +6,14 @@ dies anywhere leaves the table as it was or as it should be, and running again i
 
 from __future__ import annotations
 
-import hashlib
 import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..algebra.keys import unique_key
 from ..changes.additive import Own
 from ..dialect import print_sql
 from ..errors import Bug, Refusal, TargetError
-from ..pipeline import Model, compile_model
 from ..reading.relations import Columns, Kind
 from ..reading.sources import pinned
 from ..sparksql.reads import Span, at_version, dated, table
@@ -24,22 +21,18 @@ from ..sparksql.render import Renderer
 from ..sparksql.statements import create, create_empty, duplicates_in, touch
 from . import problems
 from .apply import Applied, Applier
-from .catalog import SessionCatalog
-from .engine import Engine, SqlError, Table
+from .engine import Engine, SqlError
 from .history import read_commit
 from .incremental import Incremental
-from .ledger import Consumed, Entry, Position, find
+from .ledger import Consumed, Entry, Position
+from .look import KEY_PROPERTY, look
 from .outcome import Code, Outcome
 from .sources import Change, Lost, change_of, enabling, with_change_feed
-from .spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec
+from .spec import LostHistoryPolicy, RefreshMode, Spec
 
-KEY_PROPERTY = "dbt_spark_dynamic.unique_key"
 DEFAULT_PROPERTIES = {"delta.enableDeletionVectors": "true"}
 """What a table is created with unless its tblproperties say otherwise. With deletion vectors a MERGE marks rows as gone
 instead of writing every file anew that holds one of them."""
-
-MEANING_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
-"""Session settings that give the same SQL another meaning."""
 
 
 def refresh(spec: Spec, engine: Engine) -> Outcome:
@@ -58,15 +51,13 @@ class Refresh:
 
     def __init__(self, spec: Spec, engine: Engine) -> None:
         self.spec, self.engine = spec, engine
-        self.catalog = SessionCatalog(engine)
         self.notes: list[str] = []
 
     def go(self) -> Outcome:
-        self.target = self.engine.table(self.spec.target)
-        self._check_target()
-        self.model = self._read()
-        self._set_keys()
-        position = self._position()
+        seen = look(self.spec, self.engine)
+        self.target, self.catalog, self.model = seen.target, seen.catalog, seen.model
+        self.source_keys, self.key, self.checked = seen.source_keys, seen.key, seen.checked
+        self.definition, position = seen.definition, seen.position
         if position is None or position.entry is None or self.spec.full_refresh:
             return self._create(self._why_created(position))
         self._check_untouched(position)
@@ -74,59 +65,7 @@ class Refresh:
             return self._create(moved)
         return self._maintain(position.entry)
 
-    # ---- looking
-
-    def _check_target(self) -> None:
-        t = self.target
-        if t is not None and t.kind is Kind.OTHER:
-            raise TargetError(
-                f"{t.name} exists and is a table in {t.provider} format, not a Delta table.",
-                where=self.spec.place,
-                why="a dynamic table is maintained by Delta commits; nothing was dropped or written",
-                remedy=f"give the model another alias, or rename or drop the table: DROP TABLE {t.name}",
-            )
-
-    def _read(self) -> Model:
-        result = self.engine.columns(self.spec.sql.strip().removesuffix(";"))
-        problems.check_names([name for name, _ in result], self.spec)
-        model = compile_model(self.spec.sql, result, self.catalog, self.engine.columns)
-        if self.spec.refresh_mode is RefreshMode.FULL:
-            return replace(model, node=None, refusal=model.refusal or Refusal("refresh_mode='full'", "is set"))
-        if model.refusal is not None and self.spec.refresh_mode is RefreshMode.INCREMENTAL:
-            raise problems.not_maintainable(model.refusal, self.spec)
-        return model
-
-    def _set_keys(self) -> None:
-        """derived: the key by the SELECT's shape; key: what rows are merged by; checked: a key only declared."""
-        names = [n for n, _ in self.model.columns]
-        declared = problems.existing(self.spec.unique_key, names, self.spec)
-        source_keys = {n: _key_property(t) for n, t in self.catalog.tables.items()}
-        self.source_keys = {n: k for n, k in source_keys.items() if k}
-        derived = unique_key(self.model.node, self.source_keys) if self.model.node is not None else None
-        implied = derived is not None and set(derived) <= set(declared)
-        self.checked = declared if declared and not implied else ()
-        self.key = derived if derived is not None else declared or None
-        mode = self.spec.changelog_mode
-        if mode is ChangelogMode.UPSERT and self.key is None:
-            raise problems.upsert_without_key(names, self.spec)
-        if mode in (ChangelogMode.RETRACT, ChangelogMode.APPEND):
-            self.key = None
-        meaning = (self.model.fingerprint, self.key, self.checked, mode.value, self._settings())
-        self.definition = hashlib.sha256(repr(meaning).encode()).hexdigest()[:20]
-
-    def _settings(self) -> tuple[tuple[str, str], ...]:
-        return tuple((name, self.engine.setting(name)) for name in MEANING_SETTINGS)
-
-    def _position(self) -> Position | None:
-        t = self.target
-        if t is None or t.kind is Kind.VIEW:
-            return None
-
-        def commit_at(version: int):
-            actions = self.engine.log(t, version)
-            return read_commit(version, actions) if actions else None
-
-        return find(t.version, commit_at)
+    # ---- deciding
 
     def _check_untouched(self, position: Position) -> None:
         if position.foreign is not None:
@@ -155,8 +94,6 @@ class Refresh:
         if self.spec.full_refresh:
             return "--full-refresh was asked for"
         return "the table has no ledger of a dynamic table"
-
-    # ---- deciding
 
     def _maintain(self, entry: Entry) -> Outcome:
         if entry.definition != self.definition:
@@ -358,11 +295,3 @@ class Refresh:
 
 def _comparable(columns: Columns) -> list[tuple[str, str]]:
     return [(n.lower(), t.lower()) for n, t in columns]
-
-
-def _key_property(state: Table) -> tuple[str, ...]:
-    return (
-        tuple((state.properties or {}).get(KEY_PROPERTY, "").split("\n"))
-        if (state.properties or {}).get(KEY_PROPERTY)
-        else ()
-    )

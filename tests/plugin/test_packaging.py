@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tarfile
@@ -86,8 +87,6 @@ def test_plugin_macros_and_package_data_are_found(built: Path, tmp_path: Path, a
     assert said.returncode == 0, said.stderr
     home = tmp_path / "dbt/include/spark_dynamic/macros" if as_wheel else ROOT / "macros"
     code = tmp_path / "dbt_spark_dynamic" if as_wheel else ROOT / "adapter"
-    import json
-
     assert json.loads(said.stdout) == [
         str(home),
         str(code / "embedded/conf.py"),

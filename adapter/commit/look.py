@@ -1,0 +1,101 @@
+"""The looking half of a refresh: the table, the model over its sources as they are now, its keys, its ledger."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+from ..algebra.keys import SourceKeys, unique_key
+from ..errors import Refusal, TargetError
+from ..pipeline import Model, compile_model
+from ..reading.relations import Kind
+from . import problems
+from .catalog import SessionCatalog
+from .engine import Engine, Table
+from .history import read_commit
+from .ledger import Position, find
+from .spec import ChangelogMode, RefreshMode, Spec
+
+KEY_PROPERTY = "dbt_spark_dynamic.unique_key"
+MEANING_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
+"""Session settings that give the same SQL another meaning."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """target: the table, None if there is none; key: what rows are merged by, None for whole rows; checked: a key that
+    is only declared, and must be verified; source_keys: keys of the sources that are dynamic tables; definition: what
+    the table is made by, as a digest; position: where its ledger stands, None without one."""
+
+    target: Table | None
+    catalog: SessionCatalog
+    model: Model
+    source_keys: SourceKeys
+    key: tuple[str, ...] | None
+    checked: tuple[str, ...]
+    definition: str
+    position: Position | None
+
+
+def look(spec: Spec, engine: Engine) -> Seen:
+    """Writes nothing. Raises DynamicTableError for what cannot be maintained, SqlError for what Spark refuses."""
+    target, catalog = engine.table(spec.target), SessionCatalog(engine)
+    _check_target(target, spec)
+    model = _read(spec, engine, catalog)
+    source_keys = {n: k for n, t in catalog.tables.items() if (k := _key_property(t))}
+    key, checked = _keys(model, source_keys, spec)
+    settings = tuple((name, engine.setting(name)) for name in MEANING_SETTINGS)
+    meaning = (model.fingerprint, key, checked, spec.changelog_mode.value, settings)
+    definition = hashlib.sha256(repr(meaning).encode()).hexdigest()[:20]
+    return Seen(target, catalog, model, source_keys, key, checked, definition, _position(target, engine))
+
+
+def _check_target(t: Table | None, spec: Spec) -> None:
+    if t is not None and t.kind is Kind.OTHER:
+        raise TargetError(
+            f"{t.name} exists and is a table in {t.provider} format, not a Delta table.",
+            where=spec.place,
+            why="a dynamic table is maintained by Delta commits; nothing was dropped or written",
+            remedy=f"give the model another alias, or rename or drop the table: DROP TABLE {t.name}",
+        )
+
+
+def _read(spec: Spec, engine: Engine, catalog: SessionCatalog) -> Model:
+    result = engine.columns(spec.sql.strip().removesuffix(";"))
+    problems.check_names([name for name, _ in result], spec)
+    model = compile_model(spec.sql, result, catalog, engine.columns)
+    if spec.refresh_mode is RefreshMode.FULL:
+        return replace(model, node=None, refusal=model.refusal or Refusal("refresh_mode='full'", "is set"))
+    if model.refusal is not None and spec.refresh_mode is RefreshMode.INCREMENTAL:
+        raise problems.not_maintainable(model.refusal, spec)
+    return model
+
+
+def _keys(model: Model, source_keys: SourceKeys, spec: Spec) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """What rows are merged by, and a key that is only declared. A key by the SELECT's shape comes first."""
+    names = [n for n, _ in model.columns]
+    declared = problems.existing(spec.unique_key, names, spec)
+    derived = unique_key(model.node, source_keys) if model.node is not None else None
+    implied = derived is not None and set(derived) <= set(declared)
+    key = derived if derived is not None else declared or None
+    if spec.changelog_mode is ChangelogMode.UPSERT and key is None:
+        raise problems.upsert_without_key(names, spec)
+    by_row = spec.changelog_mode in (ChangelogMode.RETRACT, ChangelogMode.APPEND)
+    return None if by_row else key, declared if declared and not implied else ()
+
+
+def _position(t: Table | None, engine: Engine) -> Position | None:
+    if t is None or t.kind is Kind.VIEW:
+        return None
+
+    def commit_at(version: int):
+        actions = engine.log(t, version)
+        return read_commit(version, actions) if actions else None
+
+    return find(t.version, commit_at)
+
+
+def _key_property(t: Table) -> tuple[str, ...]:
+    """The key that a dynamic table was created with."""
+    listed = (t.properties or {}).get(KEY_PROPERTY)
+    return tuple(listed.split("\n")) if listed else ()
