@@ -52,7 +52,8 @@ setup(
         # Data of the demo: the TPC-H generator.
         "demo": ["tpchgen-cli"],
         # pytest-xdist: two test files at a time; hypothesis: laws on generated tables; duckdb: whole refreshes without
-        # Spark; build: wheel and sdist (which setuptools and wheel make without asking a network).
+        # Spark; PyHive: connects to a real thrift server; build: wheel and sdist (which setuptools and wheel make
+        # without asking a network).
         "test": [
             "pytest>=8",
             "pytest-xdist>=3",
@@ -62,6 +63,7 @@ setup(
             "setuptools>=68",
             "wheel",
             "tpchgen-cli",
+            "dbt-spark[PyHive]>=1.11,<1.12",
             "ruff",
         ],
         # dbt-spark's other connection methods.

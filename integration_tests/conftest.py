@@ -7,6 +7,7 @@ dbt_project    a small project with a schema of its own; `dbt_project.dbt("run")
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import uuid
@@ -114,6 +115,11 @@ class DbtProject:
     def sql(self, statement: str) -> list[Row]:
         """Run a statement with unqualified names meaning this project's schema."""
         return self.session.sql(statement).collect()
+
+    def responses(self) -> dict[str, dict[str, Any]]:
+        """Model -> its adapter_response in run_results.json."""
+        results = json.loads((self.folder / "target/run_results.json").read_text())["results"]
+        return {r["unique_id"].split(".")[-1]: r["adapter_response"] for r in results}
 
     def _note(self, event: Any) -> None:
         if event.info.level != "debug":

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from integration_tests.conftest import DbtProject
 from integration_tests.maintained import Maintained
-
-
-def responses(project: DbtProject) -> dict[str, dict]:
-    """Model -> its adapter_response in run_results.json."""
-    results = json.loads((project.folder / "target/run_results.json").read_text())["results"]
-    return {r["unique_id"].split(".")[-1]: r["adapter_response"] for r in results}
 
 
 def different(project: DbtProject, model: str, query: str) -> int:
@@ -55,12 +47,12 @@ PER_COUNTRY = (
 
 def test_a_chain_over_models_of_every_kind(shop: DbtProject) -> None:
     shop.dbt("build")
-    assert responses(shop)["per_country"]["code"] == "CREATED"
+    assert shop.responses()["per_country"]["code"] == "CREATED"
     assert shop.sql("DESCRIBE DETAIL per_country")[0]["description"] == "per country"
 
     shop.sql("INSERT INTO orders VALUES (4, 'at', 40), (5, 'at', 1)")
     shop.dbt("run", "--select", "per_country", "busy")
-    first, second = responses(shop)["per_country"], responses(shop)["busy"]
+    first, second = shop.responses()["per_country"], shop.responses()["busy"]
     assert (first["code"], first["technique"], first["rows_in"]) == ("INCREMENTAL", "additive", 2)
     assert (first["rows_inserted"], first["rows_updated"], first["rows_deleted"]) == (0, 1, 0)
     assert (second["code"], second["technique"], second["rows_inserted"]) == ("INCREMENTAL", "append", 1)
@@ -70,21 +62,21 @@ def test_a_chain_over_models_of_every_kind(shop: DbtProject) -> None:
 
     # An upstream `table` model is rebuilt by every run: only what really changed counts, then equal rows not at all.
     shop.dbt("run", "--select", "orders", "per_country")
-    rebuilt = responses(shop)["per_country"]
+    rebuilt = shop.responses()["per_country"]
     assert (rebuilt["code"], rebuilt["rows_updated"]) == ("INCREMENTAL", 1)
     assert different(shop, "per_country", PER_COUNTRY) == 0
     shop.dbt("run", "--select", "orders", "per_country")
-    assert responses(shop)["per_country"]["code"] == "NO CHANGE"
+    assert shop.responses()["per_country"]["code"] == "NO CHANGE"
 
     shop.dbt("run", "--select", "per_country", "busy")
-    assert (responses(shop)["busy"]["code"], responses(shop)["busy"]["rows_deleted"]) == ("INCREMENTAL", 1)
+    assert (shop.responses()["busy"]["code"], shop.responses()["busy"]["rows_deleted"]) == ("INCREMENTAL", 1)
     version = shop.sql("DESCRIBE HISTORY busy LIMIT 1")[0]["version"]
     shop.dbt("run", "--select", "per_country", "busy")
-    assert {r["code"] for r in responses(shop).values()} == {"NO CHANGE"}
+    assert {r["code"] for r in shop.responses().values()} == {"NO CHANGE"}
     assert shop.sql("DESCRIBE HISTORY busy LIMIT 1")[0]["version"] == version
 
     shop.dbt("run", "--select", "per_country", "--full-refresh")
-    assert responses(shop)["per_country"]["reason"] == "--full-refresh was asked for"
+    assert shop.responses()["per_country"]["reason"] == "--full-refresh was asked for"
     shop.dbt("test")
 
 
@@ -116,7 +108,7 @@ def test_a_model_may_change_its_kind_in_every_direction(dbt_project: DbtProject)
         dbt_project.dbt("run")
         assert dbt_project.sql("SELECT id FROM m") == [(1,)]
         if kind == "dynamic_table":
-            assert responses(dbt_project)["m"]["code"] == "CREATED"
+            assert dbt_project.responses()["m"]["code"] == "CREATED"
 
 
 def test_a_failing_model_says_where_and_leaves_the_others_alone(dbt_project: DbtProject) -> None:
@@ -158,7 +150,7 @@ def test_layout_and_properties_are_those_of_the_configuration(dbt_project: DbtPr
     dbt_project.sql("INSERT INTO t VALUES (2, 'b')")
     dbt_project.sql("UPDATE t SET part = 'c' WHERE id = 1")
     dbt_project.dbt("run")
-    assert {m: r["technique"] for m, r in responses(dbt_project).items()} == {
+    assert {m: r["technique"] for m, r in dbt_project.responses().items()} == {
         "parted": "additive",
         "clustered": "merge",
     }
