@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,10 +15,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def port(spark: SparkSession, store: Path) -> Iterator[int]:
+def port(spark: SparkSession) -> Iterator[int]:
     """Of a thrift server over the Spark of these tests, on loopback, stopped when they are done."""
-    # The server has a Derby of its own, which would write its log into the working directory.
-    spark._jvm.java.lang.System.setProperty("derby.system.home", str(store))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         number = free.getsockname()[1]
