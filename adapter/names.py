@@ -10,7 +10,7 @@ PREFIX = "__dynamic_"
 WEIGHT = f"{PREFIX}weight"
 """Signed multiplicity of a row in a change: +n rows came, -n rows left."""
 
-HELD = f"{PREFIX}held"
+OLDER = f"{PREFIX}older"
 """Signed multiplicity of a row of an older state, made of the newer one and what is taken back from it."""
 
 PRESENT = f"{PREFIX}present"

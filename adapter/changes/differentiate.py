@@ -25,7 +25,7 @@ from ..algebra.nodes import (
     weighted,
 )
 from ..algebra.transform import with_children
-from ..names import HELD, WEIGHT
+from ..names import OLDER, WEIGHT
 from .affected import affected
 from .derivation import MINUS_ONE, ONE, Derivation, at, is_nothing, nothing, passed, with_weight
 from .matches import met_by, older_side
@@ -82,10 +82,10 @@ def _met(changed: Node, node: Join, side: Node, change_of_side: Node, d: Derivat
     if has_groups(side):
         return _joined(node, side, changed, met_by(changed, node, side, Time.BEFORE, d))
     # R⁻ = R⁺ − ΔR: the state that is read anyway and a few rows, instead of another version of the table.
-    now = Project(at(side, Time.AFTER), (*passed(side.columns), (HELD, ONE)))
-    taken_back = Project(change_of_side, (*passed(side.columns), (HELD, _times(WEIGHT, MINUS_ONE))))
+    now = Project(at(side, Time.AFTER), (*passed(side.columns), (OLDER, ONE)))
+    taken_back = Project(change_of_side, (*passed(side.columns), (OLDER, _times(WEIGHT, MINUS_ONE))))
     both = _joined(node, side, changed, UnionAll((now, taken_back)))
-    return Project(both, (*passed(node.columns), (WEIGHT, _times(WEIGHT, column(HELD)))))
+    return Project(both, (*passed(node.columns), (WEIGHT, _times(WEIGHT, column(OLDER)))))
 
 
 def _joined(node: Join, side: Node, changed: Node, met: Node) -> Node:

@@ -15,7 +15,6 @@ from .statements import literal, quoted
 PLAIN = re.compile(r"(tiny|small|big)?int|decimal\(\d+,\d+\)|string|date")
 """Types whose values Spark prints so that CAST reads the same value again."""
 
-
 LONGEST = 200
 """Characters of a string up to which it is worth its place in a statement."""
 

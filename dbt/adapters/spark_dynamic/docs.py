@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dbt.adapters.spark_dynamic.literals import sql_literal
+from dbt_spark_dynamic.sparksql.statements import quoted
 
 
 def documenting(
@@ -34,6 +35,5 @@ def documenting(
         there, comment = comments.get(name.lower(), (None, ""))
         wanted = column.get("description") or ""
         if there is not None and wanted != comment:
-            quoted = "`" + there.replace("`", "``") + "`"
-            statements.append(f"ALTER TABLE {table} ALTER COLUMN {quoted} COMMENT {sql_literal(wanted)}")
+            statements.append(f"ALTER TABLE {table} ALTER COLUMN {quoted(there)} COMMENT {sql_literal(wanted)}")
     return statements
