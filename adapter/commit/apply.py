@@ -59,7 +59,7 @@ class Applier:
             return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q))
         again = plan.affected is not None and rows[plan.affected.name] > 0
         upserts = self._pin_upserts(plan, work, result) if again else 0
-        if plan.additions is None:
+        if plan.additions is None or (again and rows[plan.affected.name] == rows[plan.additions.changes]):
             assert plan.key is not None
             return self._upsert(plan.key, "keyed", upserts)
         if rows[plan.additions.changes] == 0:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..reading.relations import Columns
-from .describe import look_up
+from .describe import DeltaState, look_up
 from .engine import DESCRIBE, SqlError, Table, Written
 from .history import parse_actions
 
@@ -60,14 +60,21 @@ class ClassicEngine:
     def table(self, name: str) -> Table | None:
         return look_up(name, self.rows, self._delta)
 
-    def _delta(self, path: str) -> tuple[str, int, dict[str, str]]:
-        """(table id, version, properties) of the latest snapshot, found without a Spark job."""
-        log = self._delta_log(path)
-        none = self._jvm.scala.Option.empty()
-        snapshot = log.update(False, none, none)
+    def _delta(self, path: str) -> DeltaState:
+        """Of the latest snapshot, found without a Spark job."""
+        snapshot = self._snapshot(path)
         metadata = snapshot.metadata()
         properties = self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(metadata.configuration())
-        return metadata.id(), snapshot.version(), dict(properties)
+        checksum = snapshot.checksumOpt()
+        size = checksum.get().tableSizeBytes() if checksum.isDefined() else 0
+        return DeltaState(metadata.id(), snapshot.version(), dict(properties), size)
+
+    def version(self, table: Table) -> int:
+        return int(self._snapshot(table.path).version())
+
+    def _snapshot(self, path: str) -> Any:
+        none = self._jvm.scala.Option.empty()
+        return self._delta_log(path).update(False, none, none)
 
     def _delta_log(self, path: str) -> Any:
         return self._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self._jspark, path)

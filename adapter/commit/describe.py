@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..reading.relations import Kind, View
 from .engine import SqlError, Table
 
-DeltaState = Callable[[str], tuple[str, int, dict[str, str]]]
-"""path -> (table id, version, properties)"""
+
+class DeltaState(NamedTuple):
+    """id: of the table; size: bytes of its data files."""
+
+    id: str
+    version: int
+    properties: dict[str, str]
+    size: int
 
 
-def look_up(name: str, ask: Callable[[str], list[tuple[Any, ...]]], delta: DeltaState) -> Table | None:
-    """The relation of that name, None if there is none. ask: runs a query; raises SqlError."""
+def look_up(name: str, ask: Callable[[str], list[tuple[Any, ...]]], delta: Callable[[str], DeltaState]) -> Table | None:
+    """The relation of that name, None if there is none.
+
+    ask: runs a query; delta: the state of the Delta table at a path. Both may raise SqlError."""
     try:
         rows = ask(f"DESCRIBE TABLE EXTENDED {name}")
     except SqlError as error:
@@ -24,7 +32,7 @@ def look_up(name: str, ask: Callable[[str], list[tuple[Any, ...]]], delta: Delta
     return described(name, rows, delta)
 
 
-def described(name: str, rows: list[tuple[Any, ...]], delta: DeltaState) -> Table:
+def described(name: str, rows: list[tuple[Any, ...]], delta: Callable[[str], DeltaState]) -> Table:
     """rows: (col_name, data_type, comment) as Spark gives them: columns first, then the sections of its description."""
     columns: list[tuple[str, str]] = []
     detail: dict[str, str] = {}
@@ -50,8 +58,10 @@ def described(name: str, rows: list[tuple[Any, ...]], delta: DeltaState) -> Tabl
     if detail.get("Provider", "").lower() != "delta":
         return Table(complete, Kind.OTHER, tuple(columns), provider=detail.get("Provider", "unknown format"))
     path = detail["Location"]
-    table_id, version, properties = delta(path)
-    return Table(complete, Kind.DELTA, tuple(columns), table_id, version, path, properties, provider="delta")
+    now = delta(path)
+    return Table(
+        complete, Kind.DELTA, tuple(columns), now.id, now.version, path, now.properties, provider="delta", size=now.size
+    )
 
 
 def _identifier(name: str) -> str:

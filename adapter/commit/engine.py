@@ -19,7 +19,8 @@ MERGE_COUNTS = ("num_inserted_rows", "num_updated_rows", "num_deleted_rows")
 class Table:
     """A relation as it is now.
 
-    id, version, path: of a Delta table, else empty; properties: its TBLPROPERTIES; provider: its format, for messages.
+    id, version, path: of a Delta table, else empty; properties: its TBLPROPERTIES; provider: its format, for messages;
+    size: bytes of a Delta table's data files, 0 if nothing says it.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Table:
     properties: Mapping[str, str] | None = None
     view: View | None = None
     provider: str = ""
+    size: int = 0
 
     @property
     def has_change_feed(self) -> bool:
@@ -97,6 +99,10 @@ class Engine(Protocol):
 
     def write(self, sql: str, settings: Mapping[str, str]) -> Written:
         """Runs a statement under settings that do not outlive it."""
+        ...
+
+    def version(self, table: Table) -> int:
+        """The latest version of a Delta table that was looked up before."""
         ...
 
     def log(self, table: Table, version: int) -> list[dict[str, Any]]:

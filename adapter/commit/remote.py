@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..reading.relations import Columns
-from .describe import look_up
+from .describe import DeltaState, look_up
 from .engine import DESCRIBE, SqlError, Table, Written
 from .history import parse_actions
 
@@ -43,11 +43,17 @@ class SqlEngine:
     def table(self, name: str) -> Table | None:
         return look_up(name, self.rows, self._delta)
 
-    def _delta(self, path: str) -> tuple[str, int, dict[str, str]]:
+    def _delta(self, path: str) -> DeltaState:
         names, (detail,) = self._execute(f"DESCRIBE DETAIL delta.`{path}`")
         fields = dict(zip(names, detail, strict=True))
-        version = self.rows(f"DESCRIBE HISTORY delta.`{path}` LIMIT 1")[0][0]
-        return fields["id"], int(version), _mapping(fields["properties"])
+        size = int(fields["sizeInBytes"] or 0)
+        return DeltaState(fields["id"], self._version(path), _mapping(fields["properties"]), size)
+
+    def version(self, table: Table) -> int:
+        return self._version(table.path)
+
+    def _version(self, path: str) -> int:
+        return int(self.rows(f"DESCRIBE HISTORY delta.`{path}` LIMIT 1")[0][0])
 
     def log(self, table: Table, version: int) -> list[dict[str, Any]]:
         try:
