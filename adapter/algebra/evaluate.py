@@ -17,7 +17,7 @@ from typing import Any
 from sqlglot import exp
 
 from .expressions import Expr
-from .nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, Time, UnionAll, Unit
+from .nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Scan, Semi, Time, UnionAll, Unit, Window
 
 Row = tuple[Any, ...]
 Bag = Counter[Row]
@@ -87,8 +87,13 @@ def _(node: UnionAll, world: World) -> Bag:
 @evaluate.register
 def _(node: Join, world: World) -> Bag:
     left, right = evaluate(node.left, world), evaluate(node.right, world)
-    pairs = ((a + b, n * m) for a, n in left.items() for b, m in right.items())
-    return _bag((row, n) for row, n in pairs if _meets(node, _named(node, row)))
+    met = {a: [b for b in right if _meets(node, dict(zip(node.met, a + b, strict=True)))] for a in left}
+    if not node.kind.shows_right:
+        return Counter({a: n for a, n in left.items() if bool(met[a]) is (node.kind is JoinKind.SEMI)})
+    alone = (None,) * len(node.right.columns)
+    pairs = [(a + b, n * right[b]) for a, n in left.items() for b in met[a]]
+    pairs += [(a + alone, n) for a, n in left.items() if node.kind is JoinKind.LEFT and not met[a]]
+    return _bag(pairs)
 
 
 def _meets(join: Join, row: Names) -> bool:
@@ -114,6 +119,29 @@ def _(node: Aggregate, world: World) -> Bag:
         names = _named(node.child, row)
         groups.setdefault(_values([e for _, e in node.groups], names), []).append(names)
     return Counter(group + tuple(value(e.tree, rows) for _, e in node.aggregates) for group, rows in groups.items())
+
+
+@evaluate.register
+def _(node: Window, world: World) -> Bag:
+    partitions: dict[Row, list[Row]] = {}
+    for row in evaluate(node.child, world).elements():
+        partitions.setdefault(_values(node.partition, _named(node.child, row)), []).append(row)
+    computed = []
+    for rows in partitions.values():
+        named = [_named(node.child, row) for row in rows]
+        columns = [_over(e.tree, named) for _, e in node.calls]
+        computed += [(row + tuple(c[i] for c in columns), 1) for i, row in enumerate(rows)]
+    return _bag(computed)
+
+
+def _over(tree: exp.Expression, rows: Sequence[Names]) -> list[Any]:
+    """The value of a window expression for each row of one partition: of the rows up to its peers, in its order."""
+    order = [o.this for o in tree.args["order"].expressions] if tree.args.get("order") else []
+    places = [tuple((v is not None, v) for v in (value(o, (row,)) for o in order)) for row in rows]
+    if isinstance(tree.this, exp.RowNumber):
+        ranks = {i: n for n, i in enumerate(sorted(range(len(rows)), key=places.__getitem__), 1)}
+        return [ranks[i] for i in range(len(rows))]
+    return [value(tree.this, [r for r, at in zip(rows, places, strict=True) if at <= place]) for place in places]
 
 
 def _bag(counted: Any) -> Bag:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import singledispatch
 
-from .nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Unit
+from sqlglot import exp
+
+from .expressions import conjuncts
+from .nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
 
 SourceKeys = Mapping[str, tuple[str, ...]]
 """Source -> columns known to be unique in it (the key by which we maintain it ourselves)."""
@@ -36,6 +39,47 @@ def _(node: Unit, sources: SourceKeys) -> tuple[str, ...] | None:
 
 @unique_key.register
 def _(node: Filter, sources: SourceKeys) -> tuple[str, ...] | None:
+    """Of rows that are each the first of their partition, the partition is a key."""
+    for part in conjuncts(node.predicate):
+        first = _first_of(part.tree)
+        found = _partition(node.child, first) if first is not None else None
+        if found is not None:
+            return found
+    return unique_key(node.child, sources)
+
+
+def _first_of(tree: exp.Expression) -> str | None:
+    """The column that the condition says is 1."""
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    if isinstance(tree, exp.EQ):
+        for a, b in ((tree.this, tree.expression), (tree.expression, tree.this)):
+            if isinstance(a, exp.Column) and isinstance(b, exp.Literal) and b.name == "1":
+                return a.name
+    return None
+
+
+def _partition(node: Node, name: str) -> tuple[str, ...] | None:
+    """The columns by which ROW_NUMBER() counts in the column of that name, if it is one and shows them."""
+    if isinstance(node, Project):
+        outputs = dict(node.outputs)
+        below = outputs[name].column
+        found = _partition(node.child, below) if below is not None else None
+        shown = {e.column: outer for outer, e in reversed(node.outputs) if e.column is not None}
+        return tuple(shown[k] for k in found) if found is not None and all(k in shown for k in found) else None
+    if not isinstance(node, Window):
+        return None
+    call = dict(node.calls).get(name)
+    if call is None:
+        return _partition(node.child, name) if isinstance(node.child, Window) else None
+    columns = tuple(e.column for e in node.partition)
+    if not isinstance(call.tree.this, exp.RowNumber) or None in columns:
+        return None
+    return tuple(c for c in columns if c is not None)
+
+
+@unique_key.register
+def _(node: Window, sources: SourceKeys) -> tuple[str, ...] | None:
     return unique_key(node.child, sources)
 
 
@@ -58,12 +102,15 @@ def _(node: UnionAll, sources: SourceKeys) -> tuple[str, ...] | None:
 
 @unique_key.register
 def _(node: Join, sources: SourceKeys) -> tuple[str, ...] | None:
-    left, right = unique_key(node.left, sources), unique_key(node.right, sources)
-    if left is None or right is None:
+    left = unique_key(node.left, sources)
+    if left is None or not node.kind.shows_right:
+        return left
+    right = unique_key(node.right, sources)
+    if right is None:
         return None
     if set(right) <= {r.column for _, r, _ in node.equalities}:
         return left
-    if set(left) <= {l.column for l, _, _ in node.equalities}:
+    if node.kind is JoinKind.INNER and set(left) <= {l.column for l, _, _ in node.equalities}:
         return right
     return left + right
 

@@ -21,6 +21,19 @@ class Time(Enum):
     AFTER = "after"
 
 
+class JoinKind(Enum):
+    """What a join keeps. Of the last two, only columns of the left side."""
+
+    INNER = "inner"
+    LEFT = "left"
+    SEMI = "left semi"
+    ANTI = "left anti"
+
+    @property
+    def shows_right(self) -> bool:
+        return self in (JoinKind.INNER, JoinKind.LEFT)
+
+
 class Node:
     """A relation. `columns` are the names of its columns in order; `children` the relations it is made of."""
 
@@ -144,8 +157,10 @@ class UnionAll(Node):
 
 @dataclass(frozen=True)
 class Join(Node):
-    """Pairs of rows that satisfy every condition; no condition is a cross join. Bilinear.
+    """Pairs of rows that satisfy every condition; no condition is a cross join. Bilinear if INNER.
 
+    The other kinds, linear in their left side alone: LEFT keeps rows of the left side that have no partner, with NULLs;
+    SEMI keeps the rows of the left side that have a partner, ANTI those that have none.
     equalities: (left expression, right expression, null-safe?); residual: any further condition.
     """
 
@@ -153,17 +168,24 @@ class Join(Node):
     right: Node
     equalities: tuple[tuple[Expr, Expr, bool], ...] = ()
     residual: Expr | None = None
+    kind: JoinKind = JoinKind.INNER
 
     def __post_init__(self) -> None:
         for l, r, _ in self.equalities:
             self._require(l.columns, self.left.columns, "the left side of an equality")
             self._require(r.columns, self.right.columns, "the right side of an equality")
         if self.residual is not None:
-            self._require(self.residual.columns, self.columns, "the join condition")
-        self._require_unique()
+            self._require(self.residual.columns, self.met, "the join condition")
+        if len(set(self.met)) != len(self.met):
+            raise Bug(f"Join: column names are not unique: {', '.join(self.met)}")
 
     @property
     def columns(self) -> tuple[str, ...]:
+        return self.met if self.kind.shows_right else self.left.columns
+
+    @property
+    def met(self) -> tuple[str, ...]:
+        """The columns that its conditions can read."""
         return self.left.columns + self.right.columns
 
     @property
@@ -217,6 +239,31 @@ class Aggregate(Node):
         return (self.child,)
 
 
+@dataclass(frozen=True)
+class Window(Node):
+    """Every row with further columns, each computed over the rows that agree on all of `partition`. Keyed.
+
+    calls: (name, window expression, complete with its partition, order and frame).
+    """
+
+    child: Node
+    partition: tuple[Expr, ...]
+    calls: tuple[tuple[str, Expr], ...]
+
+    def __post_init__(self) -> None:
+        for name, e in (*(("the partition", e) for e in self.partition), *self.calls):
+            self._require(e.columns, self.child.columns, name)
+        self._require_unique()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.child.columns, *(name for name, _ in self.calls))
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.child,)
+
+
 def weighted(names: tuple[str, ...]) -> tuple[str, ...]:
     """The columns of a change of a relation that has these columns."""
     return (*names, WEIGHT)
@@ -228,8 +275,14 @@ def walk(node: Node) -> list[Node]:
 
 
 def has_groups(node: Node) -> bool:
-    """Whether anything in it is an aggregation: only then does asking for some keys save more than a join does."""
-    return any(isinstance(n, Aggregate) for n in walk(node))
+    """Whether a row of it may take more than one row of an input: only then does asking for some keys save more than
+    a join does."""
+    return any(is_keyed(n) for n in walk(node))
+
+
+def is_keyed(node: Node) -> bool:
+    """Whether its own law of change is that of independent results, one for each key."""
+    return isinstance(node, Aggregate | Window) or (isinstance(node, Join) and node.kind is not JoinKind.INNER)
 
 
 def scans(node: Node) -> list[Scan]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from .expressions import column
-from .nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Unit
+from .nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
 
 
 def prune(node: Node) -> Node:
@@ -72,7 +72,17 @@ def _(node: Join, needed: frozenset[str]) -> Node:
         narrow(node.right, read & set(node.right.columns)),
         node.equalities,
         node.residual,
+        node.kind,
     )
+
+
+@narrow.register
+def _(node: Window, needed: frozenset[str]) -> Node:
+    calls = tuple(c for c in node.calls if c[0] in needed)
+    if not calls:
+        return narrow(node.child, needed)
+    read = _reads(node.partition, [e for _, e in calls])
+    return Window(narrow(node.child, (needed & set(node.child.columns)) | read), node.partition, calls)
 
 
 @narrow.register

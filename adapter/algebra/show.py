@@ -5,7 +5,21 @@ from __future__ import annotations
 from functools import singledispatch
 
 from .expressions import Expr
-from .nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, Time, UnionAll, Unit
+from .nodes import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Semi,
+    Time,
+    UnionAll,
+    Unit,
+    Window,
+)
 
 
 def show(node: Node, depth: int = 0) -> str:
@@ -60,7 +74,13 @@ def _(node: UnionAll) -> str:
 def _(node: Join) -> str:
     on = [f"{l.text} {'<=>' if safe else '='} {r.text}" for l, r, safe in node.equalities]
     on += [node.residual.text] if node.residual is not None else []
-    return f"Join {' AND '.join(on) or 'cross'}"
+    kind = "" if node.kind is JoinKind.INNER else f"{node.kind.value} "
+    return f"Join {kind}{' AND '.join(on) or 'cross'}"
+
+
+@line.register
+def _(node: Window) -> str:
+    return f"Window [{_listed(node.calls)}]"
 
 
 @line.register

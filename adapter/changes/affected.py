@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from ..algebra.expressions import Expr, column, columns
-from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Time, UnionAll, has_groups
+from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Node, Project, Time, UnionAll, Window, has_groups
 from .derivation import KEY, Derivation, distinct, is_nothing, passed
 from .matches import met_by, older_side
 from .simplify import simplify
@@ -71,8 +71,18 @@ def _(node: Aggregate, exprs: tuple[Expr, ...], d: Derivation) -> Node:
 
 
 @_grouped.register
+def _(node: Window, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    plain = {e.column for e in node.partition}
+    if all(e in node.partition or e.columns <= plain for e in exprs):
+        return _rows(node.child, exprs, d)
+    return _exact(node, exprs, d)
+
+
+@_grouped.register
 def _(node: Join, exprs: tuple[Expr, ...], d: Derivation) -> Node:
     """ΔL ⋈ R and L ⋈ ΔR, of the changed side only the columns that the key and the conditions need."""
+    if node.kind is not JoinKind.INNER:
+        return _exact(node, exprs, d)
     left, right = (_changed_side(node, side, exprs, d) for side in node.children)
     terms = (_met(left, node, node.right, right, exprs, d), _met(right, node, node.left, left, exprs, d))
     if all(is_nothing(t) for t in terms):

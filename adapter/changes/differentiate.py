@@ -14,6 +14,7 @@ from ..algebra.nodes import (
     Aggregate,
     Filter,
     Join,
+    JoinKind,
     Node,
     Project,
     Scan,
@@ -21,6 +22,7 @@ from ..algebra.nodes import (
     Time,
     UnionAll,
     Unit,
+    Window,
     has_groups,
     weighted,
 )
@@ -71,8 +73,34 @@ def _(node: Join, d: Derivation) -> Node:
     """Bilinear: Δ(L ⋈ R) = ΔL ⋈ R⁻ + L⁺ ⋈ ΔR = ΔL ⋈ R⁺ + L⁻ ⋈ ΔR. N changed inputs give N terms, never 2^N."""
     left = simplify(change(node.left, d))
     right = simplify(change(node.right, d))
+    if node.kind is not JoinKind.INNER:
+        return _one_sided(node, left, right, d)
     terms = (_met(left, node, node.right, right, d), _met(right, node, node.left, left, d))
     return UnionAll(tuple(Project(t, passed(weighted(node.columns))) for t in terms))
+
+
+def _one_sided(node: Join, left: Node, right: Node, d: Derivation) -> Node:
+    """Linear in the left side: ΔJ(L, R) = J(ΔL, R⁻) + J(L*, R⁺) − J(L*, R⁻), with L* the rows of L⁺ that meet ΔR.
+
+    Every other row of L⁺ has the same partners before and after.
+    """
+    names = passed(weighted(node.columns))
+    if is_nothing(left) and is_nothing(right):
+        return nothing(with_weight(at(node, Time.AFTER), ONE))
+    terms: list[Node] = []
+    if not is_nothing(left):
+        time = Time.AFTER if is_nothing(right) else Time.BEFORE
+        met = met_by(left, node, node.right, time, d)
+        terms.append(Project(Join(left, met, node.equalities, node.residual, node.kind), names))
+    if not is_nothing(right):
+        candidates = met_by(right, node, node.left, Time.AFTER, d)
+        meeting = Join(candidates, right, node.equalities, node.residual, JoinKind.SEMI)
+        rows = d.keys(simplify(meeting), "rows that meet changed rows of the other side", "rows_met")
+        for time, weight in ((Time.AFTER, ONE), (Time.BEFORE, MINUS_ONE)):
+            met = met_by(rows, node, node.right, time, d)
+            joined = Join(rows, met, node.equalities, node.residual, node.kind)
+            terms.append(with_weight(joined, weight))
+    return UnionAll(tuple(terms))
 
 
 def _met(changed: Node, node: Join, side: Node, change_of_side: Node, d: Derivation) -> Node:
@@ -115,6 +143,19 @@ def _(node: Aggregate, d: Derivation) -> Node:
             for time, weight in ((Time.AFTER, ONE), (Time.BEFORE, MINUS_ONE))
         )
     )
+
+
+@change.register
+def _(node: Window, d: Derivation) -> Node:
+    """Keyed: with K the partitions of the changed rows, Δω(R) = ω(R⁺ ⋉ K) − ω(R⁻ ⋉ K)."""
+    touched = simplify(affected(node.child, node.partition, d)) if node.partition else simplify(change(node.child, d))
+    if is_nothing(touched):
+        return nothing(with_weight(at(node, Time.AFTER), ONE))
+    states: list[tuple[Node, Expr]] = [(at(node, Time.AFTER), ONE), (at(node, Time.BEFORE), MINUS_ONE)]
+    if node.partition:
+        keys = d.keys(touched, "partitions of the changed rows")
+        states = [(restrict(n, node.partition, keys), weight) for n, weight in states]
+    return UnionAll(tuple(with_weight(n, weight) for n, weight in states))
 
 
 @change.register

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..algebra.nodes import Join, Node, Project, Time, has_groups, scans
+from ..algebra.nodes import Join, JoinKind, Node, Project, Time, has_groups, scans
 from .derivation import KEY, Derivation, at, distinct, is_nothing
 from .restrict import restrict
 
@@ -10,10 +10,12 @@ from .restrict import restrict
 def met_by(changed: Node, join: Join, side: Node, time: Time, d: Derivation) -> Node:
     """`side` of the join at its time; groups on it are computed only for the join keys that `changed` has.
 
-    A side without groups is left to the join itself: a semi-join before a join on the same key gains nothing.
+    A side without groups is left to the join itself: a semi-join before an inner join on the same key gains nothing.
+    The other kinds keep all of their left side, and an engine would sort the right one for that.
     """
     dated = at(side, time)
-    if not (has_groups(side) and join.equalities) or is_nothing(changed):
+    saves = has_groups(side) or join.kind is not JoinKind.INNER
+    if not (saves and join.equalities) or is_nothing(changed):
         return dated
     here, there = (1, 0) if side is join.right else (0, 1)
     met = Project(changed, tuple((KEY.format(i), e[there]) for i, e in enumerate(join.equalities)))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..algebra.expressions import columns
 from ..algebra.keys import SourceKeys, unique_key
-from ..algebra.nodes import Aggregate, Join, Named, Node, Semi, Time, Unit, has_groups, walk
+from ..algebra.nodes import Aggregate, Join, JoinKind, Named, Node, Semi, Time, Unit, Window, has_groups, walk
 from .additive import Added, Own, added
 from .affected import affected
 from .change_plan import ChangePlan, Shape
@@ -100,8 +100,11 @@ def _left_above_groups(node: Node) -> bool:
     """True if a semi-join could not be pushed below some aggregate."""
     if isinstance(node, Semi):
         return has_groups(node.child)
-    if isinstance(node, Aggregate):
+    if isinstance(node, Aggregate | Window):
         return not any(isinstance(n, Semi) for n in walk(node))
+    if isinstance(node, Join) and node.kind is not JoinKind.INNER:
+        # Its rows are told one by one from what changed: asking for keys would compute more.
+        return _left_above_groups(node.left)
     if isinstance(node, Join):
         return all(_left_above_groups(c) for c in node.children if has_groups(c))
     return any(_left_above_groups(c) for c in node.children)

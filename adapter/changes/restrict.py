@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from ..algebra.expressions import Expr, columns
-from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Unit
+from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
 from ..algebra.transform import with_children
 
 Pairs = tuple[tuple[Expr, str], ...]
@@ -56,7 +56,9 @@ def _(node: UnionAll, pairs: Pairs, keys: Named) -> Node:
 def _(node: Join, pairs: Pairs, keys: Named) -> Node:
     left_names, right_names = set(node.left.columns), set(node.right.columns)
     of_left = tuple((e, k) for e, k in pairs if e.columns and e.columns <= left_names)
-    of_right = tuple((e, k) for e, k in pairs if e.columns and e.columns <= right_names)
+    # What a LEFT join shows of its right side is NULL where there was nothing: no condition on the right side itself.
+    inner = node.kind is JoinKind.INNER
+    of_right = tuple((e, k) for e, k in pairs if inner and e.columns and e.columns <= right_names)
     # An equality shows the other side's key too: l.a = r.b and a in K say b in K.
     to_right = {l: r for l, r, _ in node.equalities}
     to_left = {r: l for l, r, _ in node.equalities}
@@ -76,5 +78,14 @@ def _(node: Aggregate, pairs: Pairs, keys: Named) -> Node:
     if not node.groups:
         # A row without a group stands for all of its input: nothing below may be left out.
         return Semi(node, keys, pairs) if pairs else node
+    restricted = with_children(node, (push(node.child, shown, keys),))
+    return restricted if len(shown) == len(pairs) else Semi(restricted, keys, pairs)
+
+
+@push.register
+def _(node: Window, pairs: Pairs, keys: Named) -> Node:
+    """Whole partitions may be left out, and nothing else."""
+    plain = {e.column for e in node.partition}
+    shown = tuple((e, k) for e, k in pairs if e in node.partition or (e.columns and e.columns <= plain))
     restricted = with_children(node, (push(node.child, shown, keys),))
     return restricted if len(shown) == len(pairs) else Semi(restricted, keys, pairs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from ..algebra.expressions import columns
-from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Semi, UnionAll
+from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Node, Project, Semi, UnionAll, Window
 from ..algebra.transform import rebuild
 from .derivation import is_nothing, nothing
 
@@ -41,9 +41,11 @@ def _(node: Semi) -> Node:
 def _(node: Join) -> Node:
     if not (is_nothing(node.left) or is_nothing(node.right)):
         return node
+    if is_nothing(node.right) and not is_nothing(node.left) and node.kind in (JoinKind.LEFT, JoinKind.ANTI):
+        return node.left if node.kind is JoinKind.ANTI else node
     # Keeping the join below the false condition keeps the types without keeping any work.
     sides = tuple(s.children[0] if is_nothing(s) else s for s in node.children)
-    return nothing(Join(*sides, node.equalities, node.residual))
+    return nothing(Join(*sides, node.equalities, node.residual, node.kind))
 
 
 @_cut.register
@@ -69,4 +71,11 @@ def _(node: Aggregate) -> Node:
     """No groups over no rows. (Without GROUP BY there is one row even then.)"""
     if node.groups and is_nothing(node.child):
         return nothing(Aggregate(node.child.children[0], node.groups, node.aggregates))
+    return node
+
+
+@_cut.register
+def _(node: Window) -> Node:
+    if is_nothing(node.child):
+        return nothing(Window(node.child.children[0], node.partition, node.calls))
     return node

@@ -13,7 +13,7 @@ from functools import singledispatchmethod
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, replace_columns
-from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Unit
+from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
 from ..names import free_name
 
 TableOf = Callable[[Scan], exp.Expression]
@@ -30,10 +30,11 @@ class Block:
     where: list[exp.Expression] = field(default_factory=list)
     groups: list[exp.Expression] | None = None
     distinct: bool = False
+    windowed: bool = False
 
     @property
     def closed(self) -> bool:
-        return self.groups is not None or self.distinct
+        return self.groups is not None or self.distinct or self.windowed
 
     def expression(self, e: Expr) -> exp.Expression:
         return replace_columns(e.tree, self.columns)
@@ -134,6 +135,8 @@ class Renderer:
     @_block.register
     def _(self, node: Join) -> Block:
         left, right = self._open(node.left), self._open(node.right)
+        if node.kind is not JoinKind.INNER:
+            return self._one_sided(node, left, right)
         if right.source is None or left.source is None:
             return self._with_unit(node, left, right)
         if right.joins:
@@ -153,6 +156,27 @@ class Renderer:
             else exp.Join(this=right.source, kind="CROSS")
         )
         return Block(columns, left.source, [*left.joins, join], left.where + right.where)
+
+    def _one_sided(self, node: Join, left: Block, right: Block) -> Block:
+        """Conditions of the right side stay below the join: above it they would drop rows that have no partner."""
+        if left.source is None:
+            left = self._over(left.select(), node.left.columns, "row")
+        if right.source is None or right.joins or right.where:
+            right = self._over(right.select(), node.right.columns, "joined")
+        met = {**left.columns, **right.columns}
+        on = [
+            (exp.NullSafeEQ if safe else exp.EQ)(
+                this=_operand(left.expression(l)), expression=_operand(right.expression(r))
+            )
+            for l, r, safe in node.equalities
+        ]
+        if node.residual is not None:
+            on.append(exp.paren(replace_columns(node.residual.tree, met), copy=False))
+        kind = {JoinKind.SEMI: "SEMI", JoinKind.ANTI: "ANTI"}.get(node.kind)
+        condition = exp.and_(*on, copy=False) if on else exp.true()
+        join = exp.Join(this=right.source, side="LEFT", kind=kind, on=condition)
+        columns = met if node.kind.shows_right else left.columns
+        return Block(columns, left.source, [*left.joins, join], left.where)
 
     def _with_unit(self, node: Join, left: Block, right: Block) -> Block:
         """One side is a single row without a table: its columns are constants of the other."""
@@ -176,6 +200,13 @@ class Renderer:
             exp.NullSafeEQ(this=_operand(block.expression(e)), expression=keys.columns[k].copy()) for e, k in node.pairs
         ]
         block.joins.append(exp.Join(this=keys.source, side="LEFT", kind="SEMI", on=exp.and_(*on, copy=False)))
+        return block
+
+    @_block.register
+    def _(self, node: Window) -> Block:
+        block = self._open(node.child)
+        block.columns = {**block.columns, **{name: block.expression(e) for name, e in node.calls}}
+        block.windowed = True
         return block
 
     @_block.register

@@ -18,11 +18,13 @@ from dbt_spark_dynamic.algebra.nodes import (
     Aggregate,
     Filter,
     Join,
+    JoinKind,
     Node,
     Project,
     Scan,
     UnionAll,
     Unit,
+    Window,
     walk,
 )
 
@@ -59,7 +61,7 @@ def plans(draw: st.DrawFn, size: Size = Size()) -> Node:
     """Any plan of at most so many operators."""
     if size.nodes <= 0:
         return draw(_leaves())
-    shapes = [_filters, _projects, _aggregates, _aggregates, _unions, _scan_only]
+    shapes = [_filters, _projects, _aggregates, _aggregates, _unions, _windows, _scan_only]
     if size.joins > 0:
         shapes += [_joins, _joins]
     return draw(pick(draw, shapes)(size))
@@ -172,7 +174,8 @@ def _joins(draw: st.DrawFn, size: Size) -> Node:
     )
     both = left.columns + right.columns
     residual = draw(predicates(both)) if one_in(draw, 4) else None
-    return Join(left, right, equalities, residual)
+    kind = pick(draw, (JoinKind.INNER, JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI))
+    return Join(left, right, equalities, residual, kind)
 
 
 def _disjoint(node: Node, taken: tuple[str, ...]) -> Node:
@@ -188,6 +191,32 @@ def _free(name: str, taken: tuple[str, ...]) -> str:
 def _operand(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
     """A column, two times in three."""
     return draw(scalars(names)) if one_in(draw, 3) else column(pick(draw, names))
+
+
+@st.composite
+def _windows(draw: st.DrawFn, size: Size) -> Node:
+    """ROW_NUMBER over an order of whole rows, or an aggregate over a partition or over the rows up to each row."""
+    child = draw(plans(_smaller(size)))
+    partition = tuple(_operand(draw, child.columns) for _ in range(pick(draw, (1, 1, 2, 0))))
+    free = tuple(n for n in (*NAMES, "w") if n not in child.columns)
+    calls = tuple((n, draw(_window_call(child.columns, partition))) for n in free[:1])
+    return Window(child, partition, calls)
+
+
+@st.composite
+def _window_call(draw: st.DrawFn, names: tuple[str, ...], partition: tuple[Expr, ...]) -> Expr:
+    of = _operand(draw, names).tree.copy()
+    call = pick(draw, [exp.RowNumber(), exp.Sum(this=of), exp.Count(this=of), exp.Min(this=of)])
+    ordered: tuple[str, ...] = names if isinstance(call, exp.RowNumber) else names[: draw(st.integers(0, 1))]
+    order = [exp.Ordered(this=column(n).tree.copy(), nulls_first=True) for n in ordered]
+    return Expr.of(
+        exp.Window(
+            this=call,
+            partition_by=[e.tree.copy() for e in partition] or None,
+            order=exp.Order(expressions=order) if order else None,
+            over="OVER",
+        )
+    )
 
 
 @st.composite
