@@ -23,6 +23,7 @@ from .reading.lower import Lowering
 from .reading.relations import Catalog, Columns, Kind, Relation
 from .reading.scalars import is_volatile
 from .reading.sources import tables_of
+from .reading.windows import settled
 from .sparksql.reads import undated
 from .sparksql.render import Renderer
 
@@ -82,7 +83,7 @@ def compile_model(sql: str, result: Columns, catalog: Catalog, types_of: TypesOf
             why = f"has {len(result)} columns for Spark and {len(node.columns)} as it is read here"
             raise Refusal("the SELECT", why)
         outputs = tuple(zip((n for n, _ in result), columns(node.columns), strict=True))
-        named = prune(Project(node, outputs))
+        named = settled(prune(Project(node, outputs)), types)
         return Model(sql, result, dict(lowering.sources), _digest(show(named), result), node=named, tree=tree)
     except Refusal as refusal:
         sources = tables_of(tree, catalog)

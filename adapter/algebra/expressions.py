@@ -80,6 +80,11 @@ def cast(of: Expr, data_type: str) -> Expr:
     return Expr.of(exp.Cast(this=of.tree.copy(), to=exp.DataType.build(data_type, dialect="spark")))
 
 
+def null(data_type: str) -> Expr:
+    """`CAST(NULL AS data_type)`"""
+    return cast(Expr.of(exp.Null()), data_type)
+
+
 def conjuncts(predicate: Expr) -> list[Expr]:
     """The parts of an AND, in order."""
     tree = predicate.tree

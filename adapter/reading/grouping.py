@@ -1,127 +1,156 @@
-"""The SELECT list, GROUP BY and HAVING of one SELECT over what its FROM and WHERE give."""
+"""GROUP BY and HAVING: one aggregation, or one for each grouping set."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
 from sqlglot import exp
 
-from ..algebra.expressions import Expr, column
-from ..algebra.nodes import Aggregate, Filter, Node, Project
+from ..algebra.expressions import Expr, column, null
+from ..algebra.nodes import Aggregate, Filter, Node, Project, UnionAll
 from ..names import free_name
+from .aggregates import aggregate_calls, over
 from .refuse import refuse
 from .scalars import scalar
 from .scope import Scope, resolve
 
+if TYPE_CHECKING:
+    from .subqueries import Subqueries
+
 Output = tuple[str, exp.Expression]
 """(name, expression over the plan's columns)"""
 
-
-def lower_select_list(tree: exp.Select, source: Node, scope: Scope) -> Node:
-    """The relation the SELECT gives, before DISTINCT."""
-    outputs = _outputs(tree, scope)
-    having = tree.args.get("having")
-    groups = _groups(tree, outputs, scope)
-    predicate = None
-    if having is not None:
-        aliases = {name.lower(): e for name, e in outputs}
-        predicate = scalar(resolve(having.this, scope, aliases, aliases_first=True), "HAVING", aggregates=True)
-    checked = [(name, scalar(e, "the SELECT list", aggregates=True)) for name, e in outputs]
-    plain = groups is None and not any(e.find(exp.AggFunc) for _, e in checked)
-    if plain and predicate is None:
-        return Project(source, tuple((n, Expr.of(e)) for n, e in _unique(checked)))
-    if plain:
-        assert having is not None
-        raise refuse("HAVING", "stands without GROUP BY and without an aggregate", having, "use WHERE")
-    return _grouped(source, groups or [], checked, predicate)
+Sets = tuple[tuple[exp.Expression, ...], ...]
 
 
-def _outputs(tree: exp.Select, scope: Scope) -> list[Output]:
-    """The SELECT list, stars expanded, each expression over the plan's columns; earlier aliases count in later ones."""
-    outputs: list[Output] = []
-    for selected in tree.expressions:
-        if selected.is_star and not isinstance(selected, exp.Alias | exp.Count):
-            outputs += [(user, column(name).tree.copy()) for user, name in scope.star(selected)]
-            continue
-        if isinstance(selected, exp.Aliases):
-            raise refuse("several names for one column", "belong to a generator, which is not maintained", selected)
-        aliases = {name.lower(): e for name, e in reversed(outputs)}
-        body = selected.this if isinstance(selected, exp.Alias) else selected
-        named = isinstance(selected, exp.Alias | exp.Column | exp.Dot)
-        name = selected.alias_or_name if named else f"column_{len(outputs) + 1}"
-        outputs.append((name, resolve(body, scope, aliases)))
-    return outputs
+@dataclass(frozen=True)
+class Grouping:
+    """groups: what is grouped by, each once; sets: which of them each grouping set has, None for a plain GROUP BY."""
+
+    groups: tuple[exp.Expression, ...]
+    sets: Sets | None = None
 
 
-def _unique(outputs: list[Output]) -> list[Output]:
-    """Names made unique: the plan needs it, and what the user sees is named at the end from Spark's own analysis."""
-    seen: set[str] = set()
-    named = []
-    for name, e in outputs:
-        free = free_name(name, seen)
-        seen.add(free.lower())
-        named.append((free, e))
-    return named
-
-
-def _groups(tree: exp.Select, outputs: list[Output], scope: Scope) -> list[exp.Expression] | None:
-    """The grouping expressions, or None where there is no GROUP BY."""
+def grouping_of(tree: exp.Select, outputs: list[Output], scope: Scope) -> Grouping | None:
+    """What the SELECT groups by, or None where there is no GROUP BY."""
     clause = tree.args.get("group")
     if clause is None:
         return None
-    for special in ("rollup", "cube", "grouping_sets", "totals"):
-        if clause.args.get(special):
-            raise refuse(f"GROUP BY {special.replace('_', ' ').upper()}", "has no law of change here yet", clause)
+    if clause.args.get("totals"):
+        raise refuse("GROUP BY WITH TOTALS", "is not maintained", clause)
     if clause.args.get("all"):
-        return [e for _, e in outputs if not e.find(exp.AggFunc)]
+        return Grouping(tuple(e for _, e in outputs if not aggregate_calls(e) and not e.find(exp.Window)))
     aliases = {name.lower(): e for name, e in reversed(outputs)}
-    groups = []
-    for e in clause.expressions:
+
+    def group(e: exp.Expression) -> exp.Expression:
+        while isinstance(e, exp.Paren):
+            e = e.this
         if isinstance(e, exp.Literal) and not e.is_string:
-            groups.append(outputs[int(e.name) - 1][1].copy())
-        else:
-            groups.append(scalar(resolve(e, scope, aliases), "GROUP BY"))
-    return groups
+            return outputs[int(e.name) - 1][1].copy()
+        return scalar(resolve(e, scope, aliases), "GROUP BY")
+
+    def sets_of(e: exp.Expression) -> Sets:
+        if isinstance(e, exp.Rollup):
+            parts = [_members(p) for p in e.expressions]
+            return tuple(tuple(g for p in parts[:n] for g in p) for n in range(len(parts), -1, -1))
+        if isinstance(e, exp.Cube):
+            parts = [_members(p) for p in e.expressions]
+            chosen = product((True, False), repeat=len(parts))
+            return tuple(tuple(g for p, taken in zip(parts, c, strict=True) if taken for g in p) for c in chosen)
+        if isinstance(e, exp.GroupingSets):
+            return tuple(s for p in e.expressions for s in sets_of(p))
+        return (tuple(_members(e)),)
+
+    def _members(e: exp.Expression) -> list[exp.Expression]:
+        return [group(m) for m in e.expressions] if isinstance(e, exp.Tuple) else [group(e)]
+
+    plain = [e for e in clause.expressions if not isinstance(e, exp.Rollup | exp.Cube | exp.GroupingSets)]
+    special = [e for e in clause.expressions if e not in plain]
+    behind = [e for name in ("rollup", "cube", "grouping_sets") for e in clause.args.get(name) or []]
+    if not special and not behind:
+        return Grouping(tuple(dict.fromkeys(group(e) for e in plain)))
+    if behind and behind[0].expressions:
+        # `GROUP BY a, b GROUPING SETS (…)`: the list before only names what the sets are made of.
+        sets = tuple(s for e in behind for s in sets_of(e))
+    elif behind:
+        sets = sets_of(type(behind[0])(expressions=[e.copy() for e in plain]))
+    else:
+        listed = [sets_of(e) for e in clause.expressions]
+        sets = tuple(tuple(g for s in chosen for g in s) for chosen in product(*listed))
+    return Grouping(tuple(dict.fromkeys(g for s in sets for g in s)), sets)
 
 
-def _grouped(source: Node, groups: list[exp.Expression], outputs: list[Output], having: exp.Expression | None) -> Node:
-    """Aggregate, then what is computed from its groups and aggregates, each group and aggregate once."""
-    taken = {c.lower() for c in source.columns}
-    wanted = {e: n for n, e in reversed(outputs)}
+def grouped(
+    source: Node,
+    by: Grouping | None,
+    wanted: list[str],
+    trees: list[exp.Expression],
+    having: exp.Expression | None,
+    subqueries: Subqueries,
+    types,
+) -> tuple[Node, list[exp.Expression]]:
+    """The groups that HAVING leaves, and the expressions over the columns of that relation.
+
+    wanted: names for the first of the expressions, taken for a group or an aggregate that is shown as it is.
+    """
+    groups = by.groups if by is not None else ()
+    every = [*trees, *([having] if having is not None else [])]
+    calls = list(dict.fromkeys(c for t in every for c in aggregate_calls(t)))
+    marks = _marks(every) if by is not None and by.sets is not None else []
+    calls = [c for c in calls if not isinstance(c, exp.Grouping | exp.GroupingId)]
+    inside = frozenset().union(*(Expr.of(e).columns for e in (*calls, *groups)))
+    source = subqueries.attached(source, inside)
+    taken = {c.lower() for c in (*source.columns, *subqueries.scope.taken)}
+    shown = {e: n for n, e in reversed(list(zip(wanted, trees, strict=False)))}
     names: dict[exp.Expression, str] = {}
-    group_columns, aggregate_columns = [], []
-    for e in groups:
-        if e not in names:
-            own = e.name if isinstance(e, exp.Column) else free_name(wanted.get(e, f"group_{len(names) + 1}"), taken)
-            names[e] = own
-            taken.add(own.lower())
-            group_columns.append((own, Expr.of(e)))
-    trees = [e for _, e in outputs] + ([having] if having is not None else [])
-    for call in (c for t in trees for c in _aggregate_calls(t)):
-        if call not in names:
-            names[call] = free_name(wanted.get(call, f"aggregate_{len(aggregate_columns) + 1}"), taken)
-            taken.add(names[call].lower())
-            aggregate_columns.append((names[call], Expr.of(call)))
-    if not group_columns and not aggregate_columns:
-        raise refuse("GROUP BY without columns", "groups nothing", outputs[0][1])
-    node: Node = Aggregate(source, tuple(group_columns), tuple(aggregate_columns))
+    for i, e in enumerate((*groups, *calls, *marks)):
+        own = e.name if isinstance(e, exp.Column) else free_name(shown.get(e, f"group_{i + 1}"), taken)
+        names[e] = own
+        taken.add(own.lower())
+    if not names:
+        raise refuse("GROUP BY without columns", "groups nothing", trees[0])
+    keyed = tuple((names[g], Expr.of(g)) for g in groups)
+    computed = tuple((names[c], Expr.of(c)) for c in calls)
+    if by is None or by.sets is None:
+        node: Node = Aggregate(source, keyed, computed)
+    else:
+        node = _sets(source, by, keyed, computed, [(names[m], m) for m in marks], types)
+    node = subqueries.attached(node)
+    columns = {e: column(n).tree for e, n in names.items()}
     if having is not None:
-        node = Filter(node, Expr.of(_over_groups(having, names)))
-    return Project(node, tuple((n, Expr.of(_over_groups(e, names))) for n, e in _unique(outputs)))
+        node = Filter(node, Expr.of(over(having, columns)))
+    return node, [over(t, columns) for t in trees]
 
 
-def _aggregate_calls(tree: exp.Expression) -> list[exp.Expression]:
-    """The aggregate calls of an expression, each with its FILTER."""
-    found = []
-    for call in tree.find_all(exp.AggFunc):
-        if call.find_ancestor(exp.AggFunc):
-            raise refuse("an aggregate of an aggregate", "is not one SELECT's work", call, "use a subquery")
-        found.append(call.parent if isinstance(call.parent, exp.Filter) else call)
-    return found
+def _marks(trees: list[exp.Expression]) -> list[exp.Expression]:
+    return list(dict.fromkeys(m for t in trees for m in t.find_all(exp.Grouping, exp.GroupingId)))
 
 
-def _over_groups(tree: exp.Expression, names: dict[exp.Expression, str]) -> exp.Expression:
-    """The expression over the columns of the Aggregate."""
+def _sets(source: Node, by: Grouping, keyed, computed, marks, types) -> Node:
+    """One aggregation for each set, the groups that it lacks as NULL."""
+    assert by.sets is not None
+    nulls = dict(zip((n for n, _ in keyed), types(Project(source, keyed)), strict=True)) if keyed else {}
+    inputs = []
+    for members in by.sets:
+        own = tuple(p for p, g in zip(keyed, by.groups, strict=True) if g in members)
+        aggregates = computed or (
+            (free_name("rows", {n.lower() for n, _ in keyed}), Expr.of(exp.Count(this=exp.Star()))),
+        )
+        node = Aggregate(source, own, aggregates if not own or computed else ())
+        present = {n for n, _ in own}
+        outputs = [(n, column(n) if n in present else null(nulls[n])) for n, _ in keyed]
+        outputs += [(n, column(n)) for n, _ in computed]
+        outputs += [(n, Expr.of(_marked(m, by.groups, members))) for n, m in marks]
+        inputs.append(Project(node, tuple(outputs)))
+    return UnionAll(tuple(inputs)) if len(inputs) > 1 else inputs[0]
 
-    def put(node: exp.Expression) -> exp.Expression:
-        return column(names[node]).tree.copy() if node in names else node
 
-    return tree.copy().transform(put, copy=False)
+def _marked(mark: exp.Expression, groups, members) -> exp.Expression:
+    """GROUPING(e) and GROUPING_ID(…): 1 for each group that the set lacks."""
+    asked = mark.expressions or list(groups)
+    bits = 0
+    for e in asked:
+        bits = bits * 2 + (e not in members)
+    return exp.cast(exp.Literal.number(bits), "bigint" if isinstance(mark, exp.GroupingId) else "tinyint")

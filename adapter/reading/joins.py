@@ -1,14 +1,17 @@
 """Where a condition belongs: predicates go to the join or the input that can already answer them.
 
-Over inner joins this never changes the meaning, and it makes `FROM a, b WHERE a.x = b.x` the join its author meant.
+Over inner joins this never changes the meaning, and it makes `FROM a, b WHERE a.x = b.x` the join its author meant. Over
+the other kinds a predicate of WHERE may go to the left side alone, and one of ON to the right side alone.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
-from ..algebra.expressions import Expr, conjunction, conjuncts
-from ..algebra.nodes import Filter, Join, Node
+from ..algebra.expressions import Expr, column, conjunction, conjuncts, null
+from ..algebra.nodes import Filter, Join, JoinKind, Node, Project, UnionAll
 
 
 def place(node: Node, predicate: Expr) -> Node:
@@ -26,14 +29,41 @@ def _place(node: Node, part: Expr) -> Node:
     if not isinstance(node, Join) or not part.columns:
         return Filter(node, part)
     if part.columns <= set(node.left.columns):
-        return Join(_place(node.left, part), node.right, node.equalities, node.residual)
+        return replace(node, left=_place(node.left, part))
+    if node.kind is not JoinKind.INNER:
+        return Filter(node, part)
     if part.columns <= set(node.right.columns):
-        return Join(node.left, _place(node.right, part), node.equalities, node.residual)
-    equality = _equality(node, part)
+        return replace(node, right=_place(node.right, part))
+    return _met(node, part)
+
+
+def on(join: Join, condition: Expr) -> Join:
+    """The join with a further condition of its ON."""
+    for part in conjuncts(condition):
+        if join.kind is JoinKind.INNER:
+            placed = _place(join, part)
+            join = placed if isinstance(placed, Join) else _met(join, part)
+        elif part.columns and part.columns <= set(join.right.columns):
+            join = replace(join, right=_place(join.right, part))
+        else:
+            join = _met(join, part)
+    return join
+
+
+def _met(join: Join, part: Expr) -> Join:
+    equality = _equality(join, part)
     if equality is not None:
-        return Join(node.left, node.right, (*node.equalities, equality), node.residual)
-    residual = part if node.residual is None else conjunction([node.residual, part])
-    return Join(node.left, node.right, node.equalities, residual)
+        return replace(join, equalities=(*join.equalities, equality))
+    return replace(join, residual=part if join.residual is None else conjunction([join.residual, part]))
+
+
+def full(join: Join, left_types: tuple[str, ...]) -> Node:
+    """L ⟗ R = (L ⟕ R) ∪ ({NULL} × (R ▷ L)): by the laws of the two."""
+    swapped = tuple((r, l, safe) for l, r, safe in join.equalities)
+    alone = Join(join.right, join.left, swapped, join.residual, JoinKind.ANTI)
+    nulls = [(name, null(t)) for name, t in zip(join.left.columns, left_types, strict=True)]
+    shown = [(name, column(name)) for name in join.right.columns]
+    return UnionAll((replace(join, kind=JoinKind.LEFT), Project(alone, (*nulls, *shown))))
 
 
 def _equality(join: Join, part: Expr) -> tuple[Expr, Expr, bool] | None:

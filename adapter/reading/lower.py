@@ -12,29 +12,38 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, cast, column, columns
-from ..algebra.nodes import Aggregate, Join, Node, Project, Scan, UnionAll, Unit
+from ..algebra.nodes import Join, JoinKind, Node, Project, Scan, UnionAll, Unit
 from ..names import free_name
 from .expand import View, expand
-from .grouping import lower_select_list
-from .joins import place
+from .joins import full, on
 from .refuse import refuse
 from .relations import Catalog, Kind, Relation, Typer
 from .scalars import scalar
 from .scope import Item, Scope, resolve
+from .select_list import has_limit, lower_select_list, top
+from .set_operations import combined
+from .subqueries import Subqueries
+from .windows import named_windows
 
 ALLOWED_IN_SELECT = {
     "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "order", "hint", "kind",
+    "limit", "offset", "qualify", "windows",
 }  # fmt: skip
 REFUSED_IN_SELECT = {
-    "limit": ("LIMIT", "keeps rows by their place in an order"),
-    "offset": ("OFFSET", "keeps rows by their place in an order"),
-    "qualify": ("QUALIFY", "filters a window function"),
-    "windows": ("WINDOW", "names a window function's frame"),
     "laterals": ("LATERAL VIEW", "makes many rows of one"),
     "pivots": ("PIVOT", "turns rows into columns"),
     "sample": ("TABLESAMPLE", "keeps rows by chance"),
     "match": ("MATCH_RECOGNIZE", "finds patterns in an order of rows"),
 }
+
+
+JOINS = {
+    **dict.fromkeys((("", ""), ("", "INNER"), ("", "CROSS")), JoinKind.INNER),
+    **dict.fromkeys(((s, k) for s in ("LEFT", "RIGHT", "FULL") for k in ("", "OUTER")), JoinKind.LEFT),
+    **dict.fromkeys((("", "SEMI"), ("LEFT", "SEMI")), JoinKind.SEMI),
+    **dict.fromkeys((("", "ANTI"), ("LEFT", "ANTI")), JoinKind.ANTI),
+}
+"""(side, kind) of a JOIN -> what it is made of."""
 
 
 @dataclass
@@ -49,16 +58,16 @@ class Lowering:
         """A SELECT, a set operation or one in parentheses. Its columns have the names the SQL gives them."""
         while isinstance(tree, exp.Subquery) and not tree.alias:
             self._only(tree, {"this", "with_"}, "a query in parentheses")
-            ctes = self._with(tree, ctes)
+            ctes = self.with_ctes(tree, ctes)
             tree = tree.this
-        ctes = self._with(tree, ctes)
+        ctes = self.with_ctes(tree, ctes)
         if isinstance(tree, exp.SetOperation):
             return self._set_operation(tree, ctes)
         if isinstance(tree, exp.Select):
             return self._select(tree, ctes)
         raise refuse(f"{tree.key.upper()}", "is not a SELECT that is maintained", tree)
 
-    def _with(self, tree: exp.Expression, ctes: Mapping[str, Node]) -> Mapping[str, Node]:
+    def with_ctes(self, tree: exp.Expression, ctes: Mapping[str, Node]) -> Mapping[str, Node]:
         clause = tree.args.get("with_")
         if clause is None:
             return ctes
@@ -77,14 +86,27 @@ class Lowering:
                 raise refuse(construct, why, value if isinstance(value, exp.Expression) else tree)
 
     def _set_operation(self, tree: exp.SetOperation, ctes: Mapping[str, Node]) -> Node:
-        if not isinstance(tree, exp.Union):
-            raise refuse(tree.key.upper(), "has no law of change here yet", tree)
-        self._only(tree, {"this", "expression", "distinct", "with_", "order"}, "a UNION")
+        allowed = {"this", "expression", "distinct", "with_", "order", "limit", "offset"}
+        self._only(tree, allowed, f"{tree.key.upper()}")
         if tree.args.get("by_name"):
             raise refuse("UNION BY NAME", "is not maintained", tree, "list the columns in one order")
-        inputs = tuple(self.query(side, ctes) for side in (tree.this, tree.expression))
-        union = UnionAll(self._one_type(inputs))
-        return distinct(union) if tree.args.get("distinct") else union
+        left, right = self._one_type(tuple(self.query(side, ctes) for side in (tree.this, tree.expression)))
+        node = combined(tree, left, right)
+        return self._limited(tree, node) if has_limit(tree) else node
+
+    def _limited(self, tree: exp.SetOperation, node: Node) -> Node:
+        order = tree.args.get("order")
+        if order is None:
+            raise refuse("LIMIT without ORDER BY", "keeps whichever rows come first", tree.args.get("limit") or tree)
+        names = {n.lower(): n for n in node.columns}
+        keys = []
+        for o in order.expressions:
+            ordinal = isinstance(o.this, exp.Literal) and not o.this.is_string
+            key = node.columns[int(o.this.name) - 1] if ordinal else names.get(o.this.name.lower())
+            if key is None or not (ordinal or isinstance(o.this, exp.Column)):
+                raise refuse("ORDER BY of a set operation", "orders by what is not one of its columns", o)
+            keys.append(key)
+        return top(node, keys, order.expressions, tree)
 
     def _one_type(self, inputs: tuple[Node, ...]) -> tuple[Node, ...]:
         """The inputs, cast to the types of their union: a term of the change with one input must have them too."""
@@ -93,16 +115,18 @@ class Lowering:
 
     def _select(self, tree: exp.Select, ctes: Mapping[str, Node]) -> Node:
         self._only(tree, ALLOWED_IN_SELECT, "a SELECT")
-        scope = Scope()
-        source = self._from(tree, scope, ctes)
-        if where := tree.args.get("where"):
-            predicate = Expr.of(scalar(resolve(where.this, scope, {}), "WHERE"))
-            source = place(source, predicate)
-        node = lower_select_list(tree, source, scope)
         quantifier = tree.args.get("distinct")
         if quantifier is not None and quantifier.args.get("on"):
             raise refuse("DISTINCT ON", "keeps rows by their place in an order", quantifier)
-        return distinct(node) if quantifier is not None else node
+        tree, scope = named_windows(tree), Scope()
+        source = self.rows(tree, scope, ctes)
+        return lower_select_list(tree, source, scope, Subqueries(self, scope, ctes), self.typer)
+
+    def rows(self, tree: exp.Select, scope: Scope, ctes: Mapping[str, Node]) -> Node:
+        """What FROM and WHERE give. Conditions on columns of a SELECT around this one are left in the scope."""
+        source = self._from(tree, scope, ctes)
+        where = tree.args.get("where")
+        return Subqueries(self, scope, ctes).where(source, where.this) if where is not None else source
 
     def _from(self, tree: exp.Select, scope: Scope, ctes: Mapping[str, Node]) -> Node:
         clause = tree.args.get("from_")
@@ -115,9 +139,9 @@ class Lowering:
 
     def _join(self, left: Node, join: exp.Join, scope: Scope, ctes: Mapping[str, Node]) -> Node:
         side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
-        if side or kind not in ("", "INNER", "CROSS"):
-            raise refuse(f"{side or kind} JOIN".strip(), "has no law of change here yet", join)
-        self._only(join, {"this", "on", "using", "kind", "method", "hint"}, "a JOIN")
+        if (side, kind) not in JOINS:
+            raise refuse(f"{side} {kind} JOIN".strip(), "has no law of change here yet", join)
+        self._only(join, {"this", "on", "using", "kind", "side", "method", "hint"}, "a JOIN")
         before = set(name.lower() for name, _ in scope.visible)
         right = self._item(join.this, scope, ctes, joining=True)
         item = scope.items.pop()
@@ -126,11 +150,38 @@ class Lowering:
             using = tuple(user for user, _ in item.columns if user.lower() in before)
         elif join.args.get("method"):
             raise refuse(f"{join.args['method']} JOIN", "is not maintained", join)
+        visible = list(scope.visible)
         pairs = scope.add(item, using)
-        node: Node = Join(left, right, tuple((column(l), column(r), False) for l, r in pairs))
-        if on := join.args.get("on"):
-            node = place(node, Expr.of(scalar(resolve(on, scope, {}), "ON")))
+        # A RIGHT join is a LEFT one the other way round: columns are known by name, not by place.
+        sides = (right, left) if side == "RIGHT" else (left, right)
+        equalities = tuple((column(l), column(r), False) for l, r in pairs)
+        if side == "RIGHT":
+            equalities = tuple((r, l, safe) for l, r, safe in equalities)
+            scope.show(dict(pairs))
+        node = Join(*sides, equalities, kind=JOINS[side, kind])
+        if condition := join.args.get("on"):
+            e = Expr.of(scalar(resolve(condition, scope, {}), "ON"))
+            if not e.columns <= set(node.met):
+                raise refuse("ON", "reads columns of a SELECT further out", condition, "put the condition into WHERE")
+            node = on(node, e)
+        if side == "FULL":
+            return self._full(node, pairs, scope)
+        if not node.kind.shows_right:
+            scope.items.pop()
+            scope.visible = visible
         return node
+
+    def _full(self, join: Join, pairs: list[tuple[str, str]], scope: Scope) -> Node:
+        """A column of USING shows whichever side has a value."""
+        node = full(join, self.typer(join.left))
+        shown = {l: scope.reserve(l) for l, _ in pairs}
+        scope.show(shown)
+        either = [
+            (shown[l], Expr.of(exp.Coalesce(this=column(l).tree.copy(), expressions=[column(r).tree.copy()])))
+            for l, r in pairs
+        ]
+        same = tuple(zip(node.columns, columns(node.columns), strict=True))
+        return Project(node, (*same, *either)) if either else node
 
     def _item(self, tree: exp.Expression, scope: Scope, ctes: Mapping[str, Node], *, joining: bool = False) -> Node:
         """One FROM item under names that are free in the scope. With `joining`, what it shows is left to the join."""
@@ -149,8 +200,11 @@ class Lowering:
         listed = [c.name for c in tree.args["alias"].columns] if tree.args.get("alias") else []
         if isinstance(tree, exp.Subquery):
             self._only(tree, {"this", "alias", "with_", "joins"}, "a subquery")
-            node = self.query(tree.this, self._with(tree, ctes))
+            node = self.query(tree.this, self.with_ctes(tree, ctes))
             qualifiers = ((alias.lower(),),) if alias else ()
+        elif isinstance(tree, exp.Values):
+            self._only(tree, {"expressions", "alias"}, "VALUES")
+            node, qualifiers = self._values(tree), ((alias.lower(),),) if alias else ()
         elif isinstance(tree, exp.Table):
             self._only(tree, {"this", "db", "catalog", "alias", "joins"}, "a table")
             if not isinstance(tree.this, exp.Identifier):
@@ -161,6 +215,14 @@ class Lowering:
             raise refuse(f"{tree.key.upper()} in FROM", "has no law of change here yet", tree)
         users = tuple(listed) if listed else node.columns
         return node, alias or "subquery", users, qualifiers
+
+    def _values(self, tree: exp.Values) -> Node:
+        rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in tree.expressions]
+        inputs = [
+            Project(Unit(), tuple((f"col{i + 1}", Expr.of(scalar(e, "VALUES"))) for i, e in enumerate(row)))
+            for row in rows
+        ]
+        return UnionAll(self._one_type(tuple(inputs))) if len(inputs) > 1 else inputs[0]
 
     def _table(self, tree: exp.Table, ctes: Mapping[str, Node]) -> tuple[Node, tuple[tuple[str, ...], ...]]:
         parts = tuple(p.name for p in tree.parts)
@@ -185,10 +247,6 @@ class Lowering:
             for (name, _), shown in zip(relation.columns, expanded.outputs or node.columns, strict=True)
         ]
         return Project(node, tuple(outputs))
-
-
-def distinct(node: Node) -> Node:
-    return Aggregate(node, tuple(zip(node.columns, columns(node.columns), strict=True)))
 
 
 def renamed(node: Node, names: list[str]) -> Node:

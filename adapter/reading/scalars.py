@@ -6,20 +6,26 @@ from sqlglot import exp
 
 from ..errors import Volatility
 from .functions import BUILT_IN, CLOCK, GENERATORS, MAINTAINED_AGGREGATES, ORDER_DEPENDENT, RANDOM, spark_name
+from .aggregates import is_windowed
 from .refuse import refuse
 
 
-def scalar(tree: exp.Expression, clause: str, *, aggregates: bool = False) -> exp.Expression:
+def scalar(tree: exp.Expression, clause: str, *, aggregates: bool = False, windows: bool = False) -> exp.Expression:
     """The expression itself. Raises Refusal for what has no law.
 
-    clause: where it stands, for the message; aggregates: whether an aggregate may stand in it.
+    clause: where it stands, for the message; aggregates, windows: whether an aggregate or a window function may stand
+    in it.
     """
     for node in tree.walk():
-        if isinstance(node, exp.Query | exp.Exists | exp.Subquery):
-            raise refuse("a subquery in an expression", "has no law of change here yet", node, "write it as a join")
-        if isinstance(node, exp.Window):
-            raise refuse("a window function", "has no law of change here yet", node)
-        if isinstance(node, exp.AggFunc):
+        if isinstance(node, exp.Query | exp.Subquery):
+            raise refuse(f"a subquery in {clause}", "has no law of change here yet", node, "write it as a join")
+        if isinstance(node, exp.Window) and not windows:
+            raise refuse(f"a window function in {clause}", "has no law of change here yet", node)
+        if isinstance(node, exp.AggFunc) and is_windowed(node):
+            _windowed(node)
+        elif isinstance(node, exp.Grouping | exp.GroupingId):
+            continue
+        elif isinstance(node, exp.AggFunc):
             _aggregate(node, clause, aggregates)
         elif isinstance(node, exp.Func):
             _function(node)
@@ -39,6 +45,13 @@ def _aggregate(node: exp.AggFunc, clause: str, allowed: bool) -> None:
             else "is an aggregate that has no law of change here yet"
         )
         raise refuse(f"{name}()", why, node)
+
+
+def _windowed(node: exp.AggFunc) -> None:
+    window = node.find_ancestor(exp.Window)
+    assert window is not None
+    if spark_name(node) in ORDER_DEPENDENT and not window.args.get("order"):
+        raise refuse(f"{spark_name(node)}() OVER", "has no order, so that its value is open", node, "add an ORDER BY")
 
 
 def is_volatile(tree: exp.Expression) -> bool:

@@ -11,8 +11,19 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from ..algebra.expressions import column
+from ..algebra.expressions import Expr, column
+from ..names import free_name
 from .refuse import refuse
+
+
+PLACED = "placed"
+"""Marks a column that is the plan's already, not a name of the user's."""
+
+
+def placed(name: str) -> exp.Column:
+    tree = column(name).tree.copy()
+    tree.meta[PLACED] = True
+    return tree
 
 
 @dataclass(frozen=True)
@@ -29,14 +40,29 @@ class Item:
 
 @dataclass
 class Scope:
-    """visible: what `*` and a bare name see, in order. A USING column is visible once."""
+    """visible: what `*` and a bare name see, in order. A USING column is visible once.
+
+    parent: the SELECT around a subquery; correlated: conditions of a subquery that read columns of its parents;
+    reserved: further names of the plan, of columns that stand for subqueries.
+    """
 
     items: list[Item] = field(default_factory=list)
     visible: list[tuple[str, str]] = field(default_factory=list)
+    parent: Scope | None = None
+    correlated: list[Expr] = field(default_factory=list)
+    reserved: set[str] = field(default_factory=set)
 
     @property
     def taken(self) -> set[str]:
-        return {internal for item in self.items for _, internal in item.columns}
+        """The plan's names that a subquery of this SELECT must not use for its own columns."""
+        own = {internal for item in self.items for _, internal in item.columns} | self.reserved
+        return own | self.parent.taken if self.parent is not None else own
+
+    def reserve(self, name: str) -> str:
+        """A name that is free in this SELECT, and taken from now on."""
+        free = free_name(name, {t.lower() for t in self.taken})
+        self.reserved.add(free)
+        return free
 
     def add(self, item: Item, using: tuple[str, ...] = ()) -> list[tuple[str, str]]:
         """Adds a FROM item. using: names joined on; returned as (left, right) pairs of the plan's names."""
@@ -53,6 +79,10 @@ class Scope:
         self.items.append(item)
         return pairs
 
+    def show(self, instead: Mapping[str, str]) -> None:
+        """Lets bare names and `*` see other columns of the plan in the place of some."""
+        self.visible = [(user, instead.get(name, name)) for user, name in self.visible]
+
     def lookup(self, reference: exp.Column) -> exp.Expression | None:
         """The plan's column (with struct fields behind it, if any) that a name means, or None."""
         parts = [p for p in reference.parts if not isinstance(p, exp.Star)]
@@ -66,6 +96,13 @@ class Scope:
                         return _fields(internal, parts[n + 1 :])
         internal = next((i for u, i in self.visible if u.lower() == texts[0].lower()), None)
         return _fields(internal, parts[1:]) if internal is not None else None
+
+    def outer(self, reference: exp.Column) -> exp.Expression | None:
+        """The same in the SELECTs around a subquery, the nearest first."""
+        if self.parent is None:
+            return None
+        found = self.parent.lookup(reference)
+        return found if found is not None else self.parent.outer(reference)
 
     def star(self, star: exp.Expression) -> list[tuple[str, str]]:
         """The columns that `*` or `t.*` stands for: (user's name, plan's name)."""
@@ -98,20 +135,27 @@ def resolve(tree: exp.Expression, scope: Scope, aliases: Mapping[str, exp.Expres
     """
 
     def put(node: exp.Expression) -> exp.Expression:
-        if not isinstance(node, exp.Column):
+        if not isinstance(node, exp.Column) or node.meta.get(PLACED):
             return node
         bare = len(node.parts) == 1
         alias = aliases.get(node.name.lower()) if bare else None
         if alias is not None and aliases_first and not node.find_ancestor(exp.AggFunc):
-            return exp.paren(alias.copy(), copy=False) if isinstance(alias, exp.Binary) else alias.copy()
+            return _operand(alias)
         found = scope.lookup(node)
         if found is not None:
             return found
         if alias is not None:
-            return exp.paren(alias.copy(), copy=False) if isinstance(alias, exp.Binary) else alias.copy()
+            return _operand(alias)
+        found = scope.outer(node)
+        if found is not None:
+            return found
         first = aliases.get(node.parts[0].name.lower())
         if first is not None and not bare:
             raise refuse("a field of a column alias", "is not resolved here", node, "name the struct in a CTE")
         raise refuse("a name", "could not be resolved", node)
 
     return tree.copy().transform(put, copy=False)
+
+
+def _operand(alias: exp.Expression) -> exp.Expression:
+    return exp.paren(alias.copy(), copy=False) if isinstance(alias, exp.Binary) else alias.copy()

@@ -1,0 +1,140 @@
+"""What one SELECT makes of its rows: groups, windows, QUALIFY, the SELECT list, DISTINCT, and LIMIT by an order."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ..algebra.expressions import Expr, column, columns
+from ..algebra.nodes import Filter, Node, Project, Window
+from ..names import free_name
+from .aggregates import aggregate_calls
+from .grouping import Output, grouped, grouping_of
+from .joins import place
+from .refuse import refuse
+from .scalars import scalar
+from .scope import Scope, resolve
+from .set_operations import distinct
+from .subqueries import Subqueries
+from .windows import take_windows
+
+
+def lower_select_list(tree: exp.Select, source: Node, scope: Scope, subqueries: Subqueries, types) -> Node:
+    """The relation the SELECT gives."""
+    outputs = _outputs(tree, scope, subqueries)
+    aliases = {name.lower(): e for name, e in reversed(outputs)}
+    by = grouping_of(tree, outputs, scope)
+
+    def resolved(e: exp.Expression, clause: str, *, aliases_first: bool) -> exp.Expression:
+        named = resolve(subqueries.replaced(e), scope, aliases, aliases_first=aliases_first)
+        return scalar(named, clause, aggregates=True, windows=clause != "HAVING")
+
+    having = resolved(tree.args["having"].this, "HAVING", aliases_first=True) if tree.args.get("having") else None
+    qualify = resolved(tree.args["qualify"].this, "QUALIFY", aliases_first=False) if tree.args.get("qualify") else None
+    order = _order(tree, outputs, resolved)
+    checked = [(name, scalar(e, "the SELECT list", aggregates=True, windows=True)) for name, e in outputs]
+    listed = _unique(checked)
+    trees = [e for _, e in listed] + [o.this for o in order] + ([qualify] if qualify is not None else [])
+    if by is not None or having is not None or any(aggregate_calls(e) for e in trees):
+        if by is None and having is not None and not any(aggregate_calls(e) for e in (*trees, having)):
+            raise refuse("HAVING", "stands without GROUP BY and without an aggregate", tree.args["having"], "use WHERE")
+        source, trees = grouped(source, by, [n for n, _ in listed], trees, having, subqueries, types)
+    else:
+        source = subqueries.attached(source)
+    source, trees = take_windows(source, trees, scope.reserve)
+    if qualify is not None:
+        source = place(source, Expr.of(trees.pop()))
+    shown, ordered = trees[: len(listed)], trees[len(listed) :]
+    names = [n for n, _ in listed]
+    result: Node = Project(source, tuple((n, Expr.of(e)) for n, e in zip(names, shown, strict=True)))
+    if not ordered:
+        return distinct(result) if tree.args.get("distinct") else result
+    return _top(tree, result, source, shown, ordered, order)
+
+
+def _top(tree: exp.Select, result: Project, source: Node, shown, ordered, order) -> Node:
+    """The rows at certain places of the order."""
+    taken = {n.lower() for n in result.columns}
+    hidden = [free_name(f"order_{i}", taken) for i in range(len(ordered))]
+    if tree.args.get("distinct"):
+        # Only what is shown can be ordered by then.
+        by_text = {Expr.of(e).text: n for n, e in zip(result.columns, shown, strict=True)}
+        keys = [by_text.get(Expr.of(e).text) for e in ordered]
+        if None in keys:
+            raise refuse("ORDER BY of a DISTINCT", "orders by what is not selected", tree)
+        return top(distinct(result), [k for k in keys if k is not None], order, tree)
+    outputs = (*result.outputs, *((h, Expr.of(e)) for h, e in zip(hidden, ordered, strict=True)))
+    node = top(Project(source, outputs), hidden, order, tree)
+    return Project(node, tuple(zip(result.columns, columns(result.columns), strict=True)))
+
+
+def top(node: Node, keys: list[str], order: list[exp.Ordered], tree: exp.Expression) -> Node:
+    """The rows that LIMIT and OFFSET leave of an order by these columns."""
+    limit, offset = _number(tree, "limit"), _number(tree, "offset") or 0
+    place_ = free_name("place", {c.lower() for c in node.columns})
+    by = [
+        exp.Ordered(this=column(k).tree.copy(), desc=o.args.get("desc"), nulls_first=o.args.get("nulls_first"))
+        for k, o in zip(keys, order, strict=True)
+    ]
+    call = Expr.of(exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=by), over="OVER"))
+    at = column(place_).tree
+    conditions = [exp.LTE(this=at.copy(), expression=exp.Literal.number(limit + offset))] if limit is not None else []
+    conditions += [exp.GT(this=at.copy(), expression=exp.Literal.number(offset))] if offset else []
+    placed = Filter(Window(node, (), ((place_, call),)), Expr.of(exp.and_(*conditions)))
+    return Project(placed, tuple(zip(node.columns, columns(node.columns), strict=True)))
+
+
+def has_limit(tree: exp.Expression) -> bool:
+    return bool(tree.args.get("limit") or tree.args.get("offset"))
+
+
+def _number(tree: exp.Expression, clause: str) -> int | None:
+    given = tree.args.get(clause)
+    if given is None:
+        return None
+    value = given.expression
+    if not isinstance(value, exp.Literal) or value.is_string:
+        raise refuse(clause.upper(), "is not a number", given)
+    return int(value.name)
+
+
+def _order(tree: exp.Select, outputs: list[Output], resolved) -> list[exp.Ordered]:
+    """What a LIMIT orders by. Without a LIMIT an order has no meaning in a table."""
+    if not has_limit(tree):
+        return []
+    clause = tree.args.get("order")
+    if clause is None:
+        raise refuse("LIMIT without ORDER BY", "keeps whichever rows come first", tree.args.get("limit") or tree)
+    order = []
+    for o in clause.expressions:
+        ordinal = isinstance(o.this, exp.Literal) and not o.this.is_string
+        e = outputs[int(o.this.name) - 1][1].copy() if ordinal else resolved(o.this, "ORDER BY", aliases_first=True)
+        order.append(exp.Ordered(this=e, desc=o.args.get("desc"), nulls_first=o.args.get("nulls_first")))
+    return order
+
+
+def _outputs(tree: exp.Select, scope: Scope, subqueries: Subqueries) -> list[Output]:
+    """The SELECT list, stars expanded, each expression over the plan's columns; earlier aliases count in later ones."""
+    outputs: list[Output] = []
+    for selected in tree.expressions:
+        if selected.is_star and not isinstance(selected, exp.Alias | exp.Count):
+            outputs += [(user, column(name).tree.copy()) for user, name in scope.star(selected)]
+            continue
+        if isinstance(selected, exp.Aliases):
+            raise refuse("several names for one column", "belong to a generator, which is not maintained", selected)
+        aliases = {name.lower(): e for name, e in reversed(outputs)}
+        body = selected.this if isinstance(selected, exp.Alias) else selected
+        named = isinstance(selected, exp.Alias | exp.Column | exp.Dot)
+        name = selected.alias_or_name if named else f"column_{len(outputs) + 1}"
+        outputs.append((name, resolve(subqueries.replaced(body), scope, aliases)))
+    return outputs
+
+
+def _unique(outputs: list[Output]) -> list[Output]:
+    """Names made unique: the plan needs it, and what the user sees is named at the end from Spark's own analysis."""
+    seen: set[str] = set()
+    named = []
+    for name, e in outputs:
+        free = free_name(name, seen)
+        seen.add(free.lower())
+        named.append((free, e))
+    return named

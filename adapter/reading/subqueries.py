@@ -1,0 +1,324 @@
+"""Subqueries of a SELECT's expressions as joins: EXISTS and IN of a WHERE as semi and anti joins, all others as columns.
+
+A subquery that gives a value becomes an aggregation by what it is correlated with, joined to the SELECT around it; what
+an empty group gives (0 for a COUNT, NULL for most) is said above that join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ..algebra.expressions import Expr, column
+from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Project
+from .aggregates import aggregate_calls, over
+from .joins import on, place
+from .refuse import refuse
+from .scalars import scalar
+from .scope import Scope, placed, resolve
+
+if TYPE_CHECKING:
+    from .lower import Lowering
+
+WHOLE = ("group", "having", "distinct", "limit", "offset", "qualify", "windows")
+"""Clauses after which a subquery is more than rows that meet conditions."""
+
+ZERO_IF_EMPTY = (exp.Count, exp.CountIf, exp.ApproxDistinct)
+
+
+@dataclass(frozen=True)
+class Inner:
+    """rows: of the subquery, under names that are free outside; values: what its SELECT list computes from them;
+    correlated: conditions over them and columns of the SELECTs around it."""
+
+    rows: Node
+    values: tuple[exp.Expression, ...]
+    correlated: tuple[Expr, ...]
+
+
+@dataclass
+class Subqueries:
+    """Those of one SELECT. waiting: column that stands for a subquery -> what joins it to the SELECT's rows."""
+
+    lowering: Lowering
+    scope: Scope
+    ctes: Mapping[str, Node]
+    waiting: dict[str, Callable[[Node], Node]] = field(default_factory=dict)
+
+    def where(self, node: Node, predicate: exp.Expression) -> Node:
+        """The rows that meet the predicate, still in the user's names."""
+        for part in _parts(predicate):
+            negated, test = _test(part)
+            if isinstance(test, exp.Exists) and isinstance(test.this, exp.Query):
+                node = self._exists(node, test, JoinKind.ANTI if negated else JoinKind.SEMI)
+            elif isinstance(test, exp.In) and test.args.get("query") is not None:
+                node = self._in(node, test, JoinKind.ANTI if negated else JoinKind.SEMI)
+            else:
+                e = Expr.of(scalar(resolve(self.replaced(part), self.scope, {}), "WHERE"))
+                node = self.attached(node)
+                if e.columns <= set(node.columns):
+                    node = place(node, e)
+                else:
+                    self._correlated(e, node)
+        return node
+
+    def _correlated(self, e: Expr, node: Node) -> None:
+        if self.scope.parent is None:
+            raise refuse("a condition", "reads columns that are not in FROM", e.tree)
+        self.scope.correlated.append(e)
+
+    def replaced(self, tree: exp.Expression) -> exp.Expression:
+        """A copy with a column in the place of every subquery; `attached` joins them."""
+
+        def put(node: exp.Expression) -> exp.Expression:
+            if isinstance(node, exp.Exists) and isinstance(node.this, exp.Query):
+                return self._value(node.this, exists=True)
+            if isinstance(node, exp.In) and node.args.get("query") is not None:
+                return self._in_value(node)
+            if isinstance(node, exp.Subquery | exp.Select | exp.SetOperation):
+                return self._value(node)
+            return node
+
+        return _outermost(tree.copy(), put)
+
+    def attached(self, node: Node, names: frozenset[str] | None = None) -> Node:
+        """The rows with the columns that stand for subqueries: of all that wait, or of those names."""
+        for name in [n for n in self.waiting if names is None or n in names]:
+            node = self.waiting.pop(name)(node)
+        return node
+
+    # --- tests of a WHERE
+
+    def _exists(self, node: Node, test: exp.Exists, kind: JoinKind) -> Node:
+        inner = self._inner(test.this)
+        if any(aggregate_calls(v) for v in inner.values):
+            raise refuse("EXISTS over an aggregate", "is always true", test, "leave it out")
+        return self._one_sided(node, inner.rows, inner.correlated, kind, test)
+
+    def _in(self, node: Node, test: exp.In, kind: JoinKind) -> Node:
+        inner = self._inner(test.args["query"])
+        asked = _tuple(test.this)
+        if any(aggregate_calls(v) for v in inner.values):
+            inner = self._whole(test.args["query"])
+        if len(asked) != len(inner.values):
+            raise refuse("IN", "compares a struct with columns", test, "name the columns one by one")
+        conditions = list(inner.correlated)
+        for mine, theirs in zip(asked, inner.values, strict=True):
+            own = scalar(resolve(self.replaced(mine), self.scope, {}), "IN")
+            node = self.attached(node)
+            equal: exp.Expression = exp.EQ(this=_operand(own), expression=_operand(theirs))
+            if kind is JoinKind.ANTI:
+                # An unknown comparison is not "not in" either. Engines know this form and can hash it.
+                equal = exp.Or(this=equal, expression=exp.Is(this=exp.paren(equal.copy()), expression=exp.Null()))
+            conditions.append(Expr.of(equal))
+        return self._one_sided(node, inner.rows, conditions, kind, test)
+
+    def _one_sided(
+        self, node: Node, rows: Node, conditions: Sequence[Expr], kind: JoinKind, at: exp.Expression
+    ) -> Node:
+        join = Join(node, rows, kind=kind)
+        for condition in conditions:
+            if not condition.columns <= set(join.met):
+                raise refuse("a subquery", "reads columns of a SELECT further out", at, "write it as a join")
+            join = on(join, condition)
+        return join
+
+    # --- values
+
+    def _value(self, tree: exp.Expression, *, exists: bool = False) -> exp.Expression:
+        inner = self._inner(tree)
+        if exists:
+            rows = exp.Count(this=exp.Star())
+            return self._aggregated(inner, exp.GT(this=rows, expression=exp.Literal.number(0)), tree)
+        value = inner.values[0]
+        if len(inner.values) != 1:
+            raise refuse("a subquery of several columns", "is not one value", tree)
+        if aggregate_calls(value):
+            return self._aggregated(inner, value, tree)
+        one = exp.Anonymous(this="raise_error", expressions=[exp.Literal.string("a scalar subquery has several rows")])
+        several = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
+        only = exp.Max(this=value.copy())
+        return self._aggregated(inner, exp.Case(ifs=[exp.If(this=several, true=one)], default=only), tree)
+
+    def _in_value(self, test: exp.In) -> exp.Expression:
+        """TRUE for a match, NULL where a NULL leaves it open, FALSE otherwise and over no rows."""
+        inner = self._inner(test.args["query"])
+        if any(aggregate_calls(v) for v in inner.values):
+            inner = self._whole(test.args["query"])
+        if len(inner.values) != 1:
+            raise refuse("IN over several columns", "is maintained in WHERE alone, as a condition of its own", test)
+        value = inner.values[0]
+        own = scalar(resolve(self.replaced(test.this), self.scope, {}), "IN")
+        zero = exp.Literal.number(0)
+        rows, known = exp.Count(this=exp.Star()), exp.Count(this=value.copy())
+        equal = Expr.of(exp.EQ(this=_operand(own), expression=_operand(value)))
+        matching = Inner(inner.rows, inner.values, (*inner.correlated, equal))
+        matches = self._aggregated(matching, exp.GT(this=rows.copy(), expression=zero), test)
+        none = self._aggregated(inner, exp.EQ(this=rows.copy(), expression=zero.copy()), test)
+        open_ = self._aggregated(inner, exp.GT(this=rows, expression=known), test)
+        unknown = exp.or_(exp.Is(this=exp.paren(own.copy()), expression=exp.Null()), open_)
+        return exp.Case(
+            ifs=[
+                exp.If(this=matches, true=exp.true()),
+                exp.If(this=none, true=exp.false()),
+                exp.If(this=unknown, true=exp.Null()),
+            ],
+            default=exp.false(),
+        )
+
+    def _aggregated(self, inner: Inner, value: exp.Expression, at: exp.Expression) -> exp.Expression:
+        """A value computed from aggregates over the rows that belong to one row outside."""
+        calls = list(dict.fromkeys(aggregate_calls(value)))
+        names = {call: self.scope.reserve("subquery") for call in calls}
+        aggregates = tuple((names[c], Expr.of(c)) for c in calls)
+        own = set(inner.rows.columns)
+        pairs = [_pair(c, own) for c in inner.correlated]
+        if None not in pairs and all(e.columns <= own for _, e in aggregates):
+            keys = [(self.scope.reserve("met_by"), p) for p in pairs if p is not None]
+            grouped = Aggregate(inner.rows, tuple((k, mine) for k, (_, mine, _) in keys), aggregates)
+            equalities = tuple((outer, column(k), safe) for k, (outer, _, safe) in keys)
+            join = self._joining(grouped, equalities, at)
+        else:
+            join = self._by_domain(inner, aggregates, at)
+        first = next(iter(names.values()))
+        self.waiting[first] = join
+        shown = {c: _or_zero(c, names[c]) for c in calls}
+        return exp.paren(over(value, shown), copy=False)
+
+    def _joining(self, grouped: Node, equalities, at: exp.Expression) -> Callable[[Node], Node]:
+        # Without groups there is one row, always.
+        kind = JoinKind.LEFT if equalities else JoinKind.INNER
+
+        def join(node: Node) -> Node:
+            _require(frozenset().union(*(outer.columns for outer, _, _ in equalities)), node, at)
+            return Join(node, grouped, equalities, kind=kind)
+
+        return join
+
+    def _by_domain(self, inner: Inner, aggregates, at: exp.Expression) -> Callable[[Node], Node]:
+        """For any other correlation: the values outside that the subquery reads, each with what it gives for them."""
+        read = frozenset().union(*(e.columns for e in inner.correlated), *(e.columns for _, e in aggregates))
+        outer = sorted(read - set(inner.rows.columns))
+        keys = [(self.scope.reserve("met_by"), column(name)) for name in outer]
+
+        def join(node: Node) -> Node:
+            _require(frozenset(outer), node, at)
+            domain = Aggregate(node, tuple((name, column(name)) for name in outer))
+            met = Join(domain, inner.rows)
+            for condition in inner.correlated:
+                met = on(met, condition)
+            grouped = Aggregate(met, tuple(keys), aggregates)
+            equalities = tuple((e, column(k), True) for k, e in keys)
+            return Join(node, grouped, equalities, kind=JoinKind.LEFT)
+
+        return join
+
+    # --- the subquery itself
+
+    def _inner(self, tree: exp.Expression) -> Inner:
+        select = tree
+        ctes = self.ctes
+        while isinstance(select, exp.Subquery | exp.Paren):
+            ctes = self.lowering.with_ctes(select, ctes)
+            select = select.this
+        if not isinstance(select, exp.Select) or any(select.args.get(clause) for clause in WHOLE):
+            return self._whole(tree)
+        if any(s.is_star and not isinstance(s, exp.Count | exp.Alias) for s in select.expressions) or any(
+            select.find_all(exp.Window)
+        ):
+            values_of_star = not isinstance(tree.parent, exp.Exists)
+            if values_of_star:
+                return self._whole(tree)
+        scope = Scope(parent=self.scope)
+        ctes = self.lowering.with_ctes(select, ctes)
+        rows = self.lowering.rows(select, scope, ctes)
+        within = Subqueries(self.lowering, scope, ctes)
+        values = []
+        for selected in select.expressions:
+            if isinstance(tree.parent, exp.Exists):
+                # Whatever EXISTS selects, it asks for rows.
+                body = selected.unalias()
+                values.append(body.copy() if body.find(exp.AggFunc) else exp.Literal.number(1))
+                continue
+            body = within.replaced(selected.unalias())
+            values.append(scalar(resolve(body, scope, {}), "a subquery", aggregates=True))
+        return Inner(within.attached(rows), tuple(values), tuple(scope.correlated))
+
+    def _whole(self, tree: exp.Expression) -> Inner:
+        """A subquery of any shape that reads nothing of the SELECT around it."""
+        node = self.lowering.query(tree, self.ctes)
+        names = [self.scope.reserve(name) for name in node.columns]
+        renamed = Project(node, tuple((new, column(old)) for new, old in zip(names, node.columns, strict=True)))
+        return Inner(renamed, tuple(column(n).tree.copy() for n in names), ())
+
+
+def _parts(predicate: exp.Expression) -> list[exp.Expression]:
+    while isinstance(predicate, exp.Paren):
+        predicate = predicate.this
+    if isinstance(predicate, exp.And):
+        return [p for side in (predicate.this, predicate.expression) for p in _parts(side)]
+    return [predicate]
+
+
+def _test(tree: exp.Expression) -> tuple[bool, exp.Expression]:
+    """(whether it is negated, what is tested)"""
+    negated = False
+    while isinstance(tree, exp.Not | exp.Paren):
+        negated ^= isinstance(tree, exp.Not)
+        tree = tree.this
+    return negated, tree
+
+
+def _outermost(tree: exp.Expression, put: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+    """The tree with `put` applied from above; what is put in place is not looked into."""
+    new = put(tree)
+    if new is not tree:
+        return new
+    for child in list(tree.iter_expressions()):
+        replaced = _outermost(child, put)
+        if replaced is not child:
+            child.replace(replaced)
+    return tree
+
+
+def _tuple(tree: exp.Expression) -> list[exp.Expression]:
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return list(tree.expressions) if isinstance(tree, exp.Tuple) else [tree]
+
+
+def _operand(tree: exp.Expression) -> exp.Expression:
+    tree = tree.copy()
+    return exp.paren(tree, copy=False) if isinstance(tree, exp.Binary | exp.Unary | exp.In | exp.Between) else tree
+
+
+def _pair(condition: Expr, own: set[str]) -> tuple[Expr, Expr, bool] | None:
+    """(expression outside, expression over the subquery's own rows, null-safe?) if the condition equates the two."""
+    tree = condition.tree
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    if not isinstance(tree, exp.EQ | exp.NullSafeEQ):
+        return None
+    a, b = Expr.of(tree.this), Expr.of(tree.expression)
+    safe = isinstance(tree, exp.NullSafeEQ)
+    if a.columns and a.columns <= own and not b.columns & own:
+        return b, a, safe
+    if b.columns and b.columns <= own and not a.columns & own:
+        return a, b, safe
+    return None
+
+
+def _or_zero(call: exp.Expression, name: str) -> exp.Expression:
+    """The column of an aggregate, as it is over no rows where the join found none."""
+    function = call.this if isinstance(call, exp.Filter) else call
+    if isinstance(function, ZERO_IF_EMPTY):
+        return exp.Coalesce(this=placed(name), expressions=[exp.Literal.number(0)])
+    return placed(name)
+
+
+def _require(outer: frozenset[str], node: Node, at: exp.Expression) -> None:
+    if not outer <= set(node.columns):
+        raise refuse("a correlated subquery", "reads columns that are not grouped by", at, "write it as a join")

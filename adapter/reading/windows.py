@@ -1,0 +1,104 @@
+"""Window functions: each taken out of its expression into a Window node, one node for each partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from ..algebra.expressions import Expr, column
+from ..algebra.nodes import Node, Window
+from ..algebra.transform import rebuild
+from .aggregates import over
+from .refuse import refuse
+
+BY_PLACE = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.First)
+"""Functions whose value depends on which of two rows of equal rank comes first."""
+
+Types = Callable[[Node], tuple[str, ...]]
+
+
+def named_windows(select: exp.Select) -> exp.Select:
+    """The SELECT with `OVER w` written out."""
+    defined = {w.name.lower(): w for w in select.args.get("windows") or []}
+    if not defined:
+        return select
+    copy = select.copy()
+    copy.set("windows", None)
+    for window in list(copy.find_all(exp.Window)):
+        known = defined.get(window.alias.lower()) if window.alias else None
+        if known is None:
+            continue
+        for part in ("partition_by", "order", "spec"):
+            if not window.args.get(part) and known.args.get(part):
+                value = known.args[part]
+                window.set(part, [v.copy() for v in value] if isinstance(value, list) else value.copy())
+        window.set("alias", None)
+    return copy
+
+
+def take_windows(
+    node: Node, trees: list[exp.Expression], reserve: Callable[[str], str]
+) -> tuple[Node, list[exp.Expression]]:
+    """The rows with a column for each window function in the expressions, and the expressions over those columns."""
+    calls = list(dict.fromkeys(w for tree in trees for w in tree.find_all(exp.Window)))
+    if not calls:
+        return node, trees
+    names: dict[exp.Expression, exp.Expression] = {}
+    partitions: dict[tuple[Expr, ...], list[tuple[str, Expr]]] = {}
+    for call in calls:
+        if call.this.find(exp.Window):
+            raise refuse("a window function of a window function", "is not one SELECT's work", call, "use a subquery")
+        name = reserve("window")
+        names[call] = column(name).tree
+        by = tuple(dict.fromkeys(Expr.of(e) for e in call.args.get("partition_by") or []))
+        partitions.setdefault(by, []).append((name, Expr.of(call)))
+    for by, of in partitions.items():
+        node = Window(node, by, tuple(of))
+    return node, [over(tree, names) for tree in trees]
+
+
+def settled(model: Node, types: Types) -> Node:
+    """The plan with ties broken: where a window depends on the order of equal ranks, all columns are ordered by.
+
+    SQL leaves that order open; a maintained table needs one that does not move. Rows that are equal in all columns
+    are one another's equals.
+    """
+
+    def settle(node: Node) -> Node:
+        if not isinstance(node, Window) or not any(_by_place(e.tree) for _, e in node.calls):
+            return node
+        orderable = [n for n, t in zip(node.child.columns, types(node.child), strict=True) if _orderable(t)]
+        calls = tuple((n, _ordered(e, orderable) if _by_place(e.tree) else e) for n, e in node.calls)
+        return Window(node.child, node.partition, calls)
+
+    return rebuild(model, settle)
+
+
+def _by_place(call: exp.Expression) -> bool:
+    function = call.this
+    while isinstance(function, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+        function = function.this
+    if isinstance(function, exp.Rank | exp.DenseRank | exp.PercentRank | exp.CumeDist):
+        return False
+    spec = call.args.get("spec")
+    whole = spec is not None and {spec.args.get("start"), spec.args.get("end")} == {"UNBOUNDED"}
+    return isinstance(function, BY_PLACE) or (spec is not None and (_by_rows(spec) or whole))
+
+
+def _by_rows(spec: exp.Expression) -> bool:
+    return (spec.args.get("kind") or "").upper() == "ROWS"
+
+
+def _ordered(call: Expr, names: list[str]) -> Expr:
+    tree = call.tree.copy()
+    order = tree.args.get("order") or exp.Order(expressions=[])
+    known = {o.this.name for o in order.expressions if isinstance(o.this, exp.Column)}
+    known |= {e.name for e in tree.args.get("partition_by") or [] if isinstance(e, exp.Column)}
+    more = [exp.Ordered(this=column(n).tree.copy(), nulls_first=True) for n in names if n not in known]
+    tree.set("order", exp.Order(expressions=[*order.expressions, *more]))
+    return Expr.of(tree)
+
+
+def _orderable(data_type: str) -> bool:
+    return not any(part in data_type for part in ("map<", "variant", "void", "interval"))
