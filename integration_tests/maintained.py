@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,13 @@ class Maintained:
         table, query = f"SELECT * FROM {name}", self.models[name]
         both = f"(({table}) EXCEPT ALL ({query})) UNION ALL (({query}) EXCEPT ALL ({table}))"
         return int(self.sql(f"SELECT COUNT(*) FROM ({both})")[0][0])
+
+    def missing_and_more(self, name: str) -> Counter[tuple[Any, ...]]:
+        """The same, row by row, for small tables: Spark cannot optimize EXCEPT ALL over some queries (it looks for a
+        column that a union below has dropped)."""
+        different = Counter(tuple(row) for row in self.sql(self.models[name]))
+        different.subtract(Counter(tuple(row) for row in self.sql(f"SELECT * FROM {name}")))
+        return Counter({row: n for row, n in different.items() if n})
 
     def version(self, name: str) -> int:
         return int(self.sql(f"DESCRIBE HISTORY {name} LIMIT 1")[0]["version"])

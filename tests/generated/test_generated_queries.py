@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from .duck import Duck
 from .maintained import Maintained
 from .queries import random_query
+from .shapes import SHAPES
 
 REFRESHES = 5
 
@@ -51,6 +52,13 @@ def test_the_table_equals_its_query(duck: Duck, pairs: int) -> None:
         maintain(duck, sql, script, by_key)
 
     holds()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_each_construct(duck: Duck, shape: str) -> None:
+    for script in range(4):
+        for by_key in (True, False):
+            maintain(duck, SHAPES[shape], script, by_key)
 
 
 @pytest.mark.parametrize(("sql", "script", "by_key"), REGRESSIONS)

@@ -1,0 +1,131 @@
+"""One SELECT for each construct that is maintained by change, over the tables of `tables`.
+
+Where a result depends on the order of rows, the order is complete: a table that differs from its query is ours.
+"""
+
+from __future__ import annotations
+
+SHAPES: dict[str, str] = {
+    "left_join": ("SELECT s.store, s.qty, t.city FROM sales s LEFT JOIN stores t ON s.store = t.store"),
+    "left_join_conditions": (
+        "SELECT s.store, s.qty, t.city FROM sales s LEFT JOIN stores t ON s.store = t.store AND t.area > 1 "
+        "AND s.qty > 1"
+    ),
+    "right_join": (
+        "SELECT s.store, s.qty, t.city FROM sales s RIGHT JOIN stores t ON s.store = t.store WHERE s.qty IS "
+        "NULL OR s.qty > 0"
+    ),
+    "full_join": (
+        "SELECT s.store AS a, t.store AS b, s.qty, t.city FROM sales s FULL OUTER JOIN stores t ON s.store = "
+        "t.store AND s.qty > 1"
+    ),
+    "full_join_using": ("SELECT store, qty, city FROM sales FULL JOIN stores USING (store)"),
+    "right_join_using": ("SELECT store, qty, city FROM sales RIGHT JOIN stores USING (store)"),
+    "semi_join_using": ("SELECT * FROM sales LEFT SEMI JOIN stores USING (store)"),
+    "anti_join": ("SELECT s.* FROM sales s LEFT ANTI JOIN stores t ON s.store = t.store AND t.opened > s.day"),
+    "left_join_range": ("SELECT s.store, t.city FROM sales s LEFT JOIN stores t ON s.qty < t.store"),
+    "exists_residual": (
+        "SELECT s.store FROM sales s WHERE EXISTS (SELECT 1 FROM stores t WHERE t.store = s.store AND t.area > s.qty)"
+    ),
+    "not_exists": (
+        "SELECT s.store FROM sales s WHERE NOT EXISTS (SELECT * FROM stores t WHERE t.store = s.store) AND s.qty > 0"
+    ),
+    "in_subquery": ("SELECT s.store, s.qty FROM sales s WHERE s.store IN (SELECT store FROM stores)"),
+    "not_in": (
+        "SELECT s.store, s.qty FROM sales s WHERE s.store NOT IN (SELECT store FROM stores WHERE city IS NOT NULL)"
+    ),
+    "not_in_correlated": (
+        "SELECT s.store, s.qty FROM sales s WHERE s.store NOT IN (SELECT t.store FROM stores t WHERE t.store "
+        "IS NOT NULL AND t.store = s.qty)"
+    ),
+    "scalar_total": ("SELECT s.store FROM sales s WHERE s.qty > (SELECT AVG(qty) FROM sales)"),
+    "scalar_correlated": (
+        "SELECT s.store FROM sales s WHERE s.qty >= (SELECT MAX(x.qty) FROM sales x WHERE x.store = s.store)"
+    ),
+    "scalars_in_select": (
+        "SELECT s.store, (SELECT COUNT(*) FROM stores t WHERE t.store = s.store) AS n, (SELECT SUM(area) FROM "
+        "stores) AS a FROM sales s"
+    ),
+    "scalar_correlated_range": (
+        "SELECT s.store, (SELECT COUNT(*) FROM stores t WHERE t.store < s.store) AS n FROM sales s"
+    ),
+    "case_over_subqueries": (
+        "SELECT s.store, CASE WHEN s.store IN (SELECT store FROM stores) THEN 1 WHEN EXISTS (SELECT 1 FROM "
+        "items i WHERE i.item = s.item) THEN 2 ELSE 3 END AS c FROM sales s"
+    ),
+    "in_as_a_value": (
+        "SELECT s.store, s.store IN (SELECT store FROM stores) AS c, s.store NOT IN (SELECT store FROM stores "
+        "WHERE store IS NOT NULL) AS d FROM sales s"
+    ),
+    "having_subquery": (
+        "SELECT s.store, SUM(s.qty) AS q FROM sales s GROUP BY s.store HAVING SUM(s.qty) > (SELECT AVG(qty) FROM sales)"
+    ),
+    "scalar_of_a_group": (
+        "SELECT s.store, SUM(s.qty) AS q, (SELECT MAX(city) FROM stores t WHERE t.store = s.store) AS c FROM "
+        "sales s GROUP BY s.store"
+    ),
+    "intersect": ("SELECT store FROM sales INTERSECT SELECT store FROM stores"),
+    "except": ("SELECT store, item FROM sales EXCEPT SELECT kind, item FROM items"),
+    "row_number": ("SELECT store, qty, ROW_NUMBER() OVER (PARTITION BY store ORDER BY qty, day) AS rn FROM sales"),
+    "ranks_and_totals": (
+        "SELECT store, qty, RANK() OVER (PARTITION BY store ORDER BY qty) AS rn, DENSE_RANK() OVER (PARTITION "
+        "BY store ORDER BY qty DESC) AS dr, SUM(qty) OVER (PARTITION BY store) AS s, COUNT(*) OVER (ORDER BY "
+        "qty) AS c FROM sales"
+    ),
+    "lag_and_first": (
+        "SELECT store, qty, LAG(qty) OVER (PARTITION BY store ORDER BY day, item, price, online, qty) AS l, "
+        "FIRST_VALUE(qty) OVER (PARTITION BY store ORDER BY day, item, price, online, qty) AS f FROM sales"
+    ),
+    "rows_frame": (
+        "SELECT store, qty, SUM(qty) OVER (PARTITION BY store ORDER BY day, item, price, online, qty ROWS "
+        "BETWEEN 1 PRECEDING AND CURRENT ROW) AS l FROM sales"
+    ),
+    "latest_per_key": (
+        "SELECT store, item, qty, price, day, online FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY store "
+        "ORDER BY day DESC, item, price, online, qty) AS rn FROM sales) x WHERE rn = 1"
+    ),
+    "qualify_top_two": (
+        "SELECT store, qty FROM sales QUALIFY ROW_NUMBER() OVER (PARTITION BY store ORDER BY qty DESC) <= 2"
+    ),
+    "windows_over_groups": (
+        "SELECT store, SUM(qty) AS q, RANK() OVER (ORDER BY SUM(qty) DESC) AS r, SUM(SUM(qty)) OVER () AS t "
+        "FROM sales GROUP BY store"
+    ),
+    "top_groups": ("SELECT store, SUM(qty) AS q FROM sales GROUP BY store ORDER BY q DESC, store LIMIT 2"),
+    "limit_and_offset": ("SELECT store, qty FROM sales ORDER BY qty DESC NULLS LAST, store, 1 LIMIT 3 OFFSET 1"),
+    "rollup": ("SELECT store, item, SUM(qty) AS q, GROUPING(store) AS g FROM sales GROUP BY ROLLUP (store, item)"),
+    "cube": ("SELECT store, item, COUNT(*) AS q FROM sales GROUP BY CUBE (store, item)"),
+    "grouping_sets": ("SELECT store, item, COUNT(*) AS q FROM sales GROUP BY GROUPING SETS ((store), (item), ())"),
+    "values": ("SELECT s.store, v.b FROM sales s JOIN (VALUES (1, 'x'), (2, 'y')) AS v(a, b) ON s.store = v.a"),
+    "outer_joins_in_a_row": (
+        "SELECT s.store, t.city, i.kind FROM sales s LEFT JOIN stores t ON s.store = t.store LEFT JOIN items "
+        "i ON s.item = i.item WHERE t.city IS NOT NULL"
+    ),
+    "groups_over_outer_joins": (
+        "SELECT t.city, COUNT(i.kind) AS n FROM stores t LEFT JOIN sales s ON s.store = t.store LEFT JOIN "
+        "items i ON s.item = i.item GROUP BY t.city"
+    ),
+    "outer_join_with_groups": (
+        "SELECT d.store, d.sold, s.qty FROM stores t LEFT JOIN day_totals d ON d.store = t.store LEFT JOIN "
+        "sales s ON s.store = d.store AND s.day = d.last_day"
+    ),
+    "cte_twice": (
+        "WITH x AS (SELECT store, MAX(qty) AS m FROM sales GROUP BY store) SELECT a.store, b.m FROM x a LEFT "
+        "JOIN x b ON a.store < b.store WHERE a.m > (SELECT MIN(m) FROM x)"
+    ),
+    "union_limit": ("SELECT store, qty FROM sales UNION SELECT store, 1 FROM stores ORDER BY store, qty LIMIT 3"),
+    "distinct_limit": ("SELECT DISTINCT store, qty FROM sales ORDER BY qty, store LIMIT 2"),
+    "in_pairs": ("SELECT s.store FROM sales s WHERE (s.store, s.item) IN (SELECT kind, item FROM items)"),
+    "exists_in_exists": (
+        "SELECT s.store FROM sales s WHERE EXISTS (SELECT 1 FROM stores t WHERE t.store = s.store AND EXISTS "
+        "(SELECT 1 FROM items i WHERE i.kind = t.store))"
+    ),
+    "or_exists": (
+        "SELECT s.store FROM sales s WHERE s.qty > 1 OR EXISTS (SELECT 1 FROM stores t WHERE t.store > s.store)"
+    ),
+    "groups_over_a_window": (
+        "SELECT store, MAX(rn) AS m FROM (SELECT store, ROW_NUMBER() OVER (PARTITION BY item ORDER BY store, "
+        "qty) AS rn FROM sales) x GROUP BY store"
+    ),
+}
+"""Construct -> SELECT."""
