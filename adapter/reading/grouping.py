@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Output = tuple[str, exp.Expression]
 """(name, expression over the plan's columns)"""
 
+SETS = exp.Rollup | exp.Cube | exp.GroupingSets
+
 Sets = tuple[tuple[exp.Expression, ...], ...]
 
 
@@ -42,44 +44,55 @@ def grouping_of(tree: exp.Select, outputs: list[Output], scope: Scope) -> Groupi
         raise refuse("GROUP BY WITH TOTALS", "is not maintained", clause)
     if clause.args.get("all"):
         return Grouping(tuple(e for _, e in outputs if not aggregate_calls(e) and not e.find(exp.Window)))
-    aliases = {name.lower(): e for name, e in reversed(outputs)}
+    return _Reader(outputs, scope).clause(clause)
 
-    def group(e: exp.Expression) -> exp.Expression:
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads what stands behind GROUP BY: expressions, aliases and places of the SELECT list, and sets of them."""
+
+    outputs: list[Output]
+    scope: Scope
+
+    def clause(self, clause: exp.Group) -> Grouping:
+        special = [e for e in clause.expressions if isinstance(e, SETS)]
+        behind = [e for name in ("rollup", "cube", "grouping_sets") for e in clause.args.get(name) or []]
+        if not special and not behind:
+            return Grouping(tuple(dict.fromkeys(self.group(e) for e in clause.expressions)))
+        if behind and behind[0].expressions:
+            # `GROUP BY a, b GROUPING SETS (…)`: the list before only names what the sets are made of.
+            sets = tuple(s for e in behind for s in self.sets(e))
+        elif behind:
+            sets = self.sets(type(behind[0])(expressions=[e.copy() for e in clause.expressions]))
+        else:
+            chosen = product(*(self.sets(e) for e in clause.expressions))
+            sets = tuple(tuple(g for s in one for g in s) for one in chosen)
+        return Grouping(tuple(dict.fromkeys(g for s in sets for g in s)), sets)
+
+    def group(self, e: exp.Expression) -> exp.Expression:
         while isinstance(e, exp.Paren):
             e = e.this
         if isinstance(e, exp.Literal) and not e.is_string:
-            return outputs[int(e.name) - 1][1].copy()
-        return scalar(resolve(e, scope, aliases), "GROUP BY")
+            return self.outputs[int(e.name) - 1][1].copy()
+        aliases = {name.lower(): tree for name, tree in reversed(self.outputs)}
+        return scalar(resolve(e, self.scope, aliases), "GROUP BY")
 
-    def sets_of(e: exp.Expression) -> Sets:
-        if isinstance(e, exp.Rollup):
-            parts = [_members(p) for p in e.expressions]
-            return tuple(tuple(g for p in parts[:n] for g in p) for n in range(len(parts), -1, -1))
-        if isinstance(e, exp.Cube):
-            parts = [_members(p) for p in e.expressions]
-            chosen = product((True, False), repeat=len(parts))
-            return tuple(tuple(g for p, taken in zip(parts, c, strict=True) if taken for g in p) for c in chosen)
+    def sets(self, e: exp.Expression) -> Sets:
+        """The grouping sets that one element stands for."""
         if isinstance(e, exp.GroupingSets):
-            return tuple(s for p in e.expressions for s in sets_of(p))
-        return (tuple(_members(e)),)
+            return tuple(s for part in e.expressions for s in self.sets(part))
+        if not isinstance(e, exp.Rollup | exp.Cube):
+            return (tuple(self._members(e)),)
+        parts = [self._members(part) for part in e.expressions]
+        taken = (
+            [[i < n for i in range(len(parts))] for n in range(len(parts), -1, -1)]
+            if isinstance(e, exp.Rollup)
+            else product((True, False), repeat=len(parts))
+        )
+        return tuple(tuple(g for part, t in zip(parts, which, strict=True) if t for g in part) for which in taken)
 
-    def _members(e: exp.Expression) -> list[exp.Expression]:
-        return [group(m) for m in e.expressions] if isinstance(e, exp.Tuple) else [group(e)]
-
-    plain = [e for e in clause.expressions if not isinstance(e, exp.Rollup | exp.Cube | exp.GroupingSets)]
-    special = [e for e in clause.expressions if e not in plain]
-    behind = [e for name in ("rollup", "cube", "grouping_sets") for e in clause.args.get(name) or []]
-    if not special and not behind:
-        return Grouping(tuple(dict.fromkeys(group(e) for e in plain)))
-    if behind and behind[0].expressions:
-        # `GROUP BY a, b GROUPING SETS (…)`: the list before only names what the sets are made of.
-        sets = tuple(s for e in behind for s in sets_of(e))
-    elif behind:
-        sets = sets_of(type(behind[0])(expressions=[e.copy() for e in plain]))
-    else:
-        listed = [sets_of(e) for e in clause.expressions]
-        sets = tuple(tuple(g for s in chosen for g in s) for chosen in product(*listed))
-    return Grouping(tuple(dict.fromkeys(g for s in sets for g in s)), sets)
+    def _members(self, e: exp.Expression) -> list[exp.Expression]:
+        return [self.group(m) for m in e.expressions] if isinstance(e, exp.Tuple) else [self.group(e)]
 
 
 def grouped(
@@ -132,18 +145,17 @@ def _sets(source: Node, by: Grouping, keyed, computed, marks, types) -> Node:
     """One aggregation for each set, the groups that it lacks as NULL."""
     assert by.sets is not None
     nulls = dict(zip((n for n, _ in keyed), types(Project(source, keyed)), strict=True)) if keyed else {}
+    rows = free_name("rows", {n.lower() for n, _ in keyed})
     inputs = []
     for members in by.sets:
         own = tuple(p for p, g in zip(keyed, by.groups, strict=True) if g in members)
-        aggregates = computed or (
-            (free_name("rows", {n.lower() for n, _ in keyed}), Expr.of(exp.Count(this=exp.Star()))),
-        )
-        node = Aggregate(source, own, aggregates if not own or computed else ())
+        # The whole table is one group even where nothing is computed of it.
+        aggregates = computed if own or computed else ((rows, Expr.of(exp.Count(this=exp.Star()))),)
         present = {n for n, _ in own}
         outputs = [(n, column(n) if n in present else null(nulls[n])) for n, _ in keyed]
         outputs += [(n, column(n)) for n, _ in computed]
         outputs += [(n, Expr.of(_marked(m, by.groups, members))) for n, m in marks]
-        inputs.append(Project(node, tuple(outputs)))
+        inputs.append(Project(Aggregate(source, own, aggregates), tuple(outputs)))
     return UnionAll(tuple(inputs)) if len(inputs) > 1 else inputs[0]
 
 

@@ -1,7 +1,7 @@
 """Where a condition belongs: predicates go to the join or the input that can already answer them.
 
-Over inner joins this never changes the meaning, and it makes `FROM a, b WHERE a.x = b.x` the join its author meant. Over
-the other kinds a predicate of WHERE may go to the left side alone, and one of ON to the right side alone.
+Over inner joins this never changes the meaning, and it makes `FROM a, b WHERE a.x = b.x` the join its author meant.
+Over the other kinds a predicate of WHERE may go to the left side alone, and one of ON to the right side alone.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def _place(node: Node, part: Expr) -> Node:
     return _met(node, part)
 
 
-def on(join: Join, condition: Expr) -> Join:
-    """The join with a further condition of its ON."""
+def on(join: Join, condition: Expr, *, keeps_right: bool = False) -> Join:
+    """The join with a further condition of its ON. keeps_right: rows of the right side that fail it are shown too."""
     for part in conjuncts(condition):
         if join.kind is JoinKind.INNER:
             placed = _place(join, part)
             join = placed if isinstance(placed, Join) else _met(join, part)
-        elif part.columns and part.columns <= set(join.right.columns):
+        elif not keeps_right and part.columns and part.columns <= set(join.right.columns):
             join = replace(join, right=_place(join.right, part))
         else:
             join = _met(join, part)

@@ -163,7 +163,7 @@ class Lowering:
             e = Expr.of(scalar(resolve(condition, scope, {}), "ON"))
             if not e.columns <= set(node.met):
                 raise refuse("ON", "reads columns of a SELECT further out", condition, "put the condition into WHERE")
-            node = on(node, e)
+            node = on(node, e, keeps_right=side == "FULL")
         if side == "FULL":
             return self._full(node, pairs, scope)
         if not node.kind.shows_right:

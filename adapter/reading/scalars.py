@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from ..errors import Volatility
-from .functions import BUILT_IN, CLOCK, GENERATORS, MAINTAINED_AGGREGATES, ORDER_DEPENDENT, RANDOM, spark_name
 from .aggregates import is_windowed
+from .functions import BUILT_IN, CLOCK, GENERATORS, MAINTAINED_AGGREGATES, ORDER_DEPENDENT, RANDOM, spark_name
 from .refuse import refuse
 
 

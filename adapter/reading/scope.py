@@ -15,7 +15,6 @@ from ..algebra.expressions import Expr, column
 from ..names import free_name
 from .refuse import refuse
 
-
 PLACED = "placed"
 """Marks a column that is the plan's already, not a name of the user's."""
 

@@ -224,21 +224,18 @@ class Subqueries:
         while isinstance(select, exp.Subquery | exp.Paren):
             ctes = self.lowering.with_ctes(select, ctes)
             select = select.this
-        if not isinstance(select, exp.Select) or any(select.args.get(clause) for clause in WHOLE):
+        of_rows = isinstance(tree.parent, exp.Exists)
+        if not isinstance(select, exp.Select) or _whole_clauses(select, tree.parent):
             return self._whole(tree)
-        if any(s.is_star and not isinstance(s, exp.Count | exp.Alias) for s in select.expressions) or any(
-            select.find_all(exp.Window)
-        ):
-            values_of_star = not isinstance(tree.parent, exp.Exists)
-            if values_of_star:
-                return self._whole(tree)
+        if not of_rows and any(_is_star(s) or s.find(exp.Window) for s in select.expressions):
+            return self._whole(tree)
         scope = Scope(parent=self.scope)
         ctes = self.lowering.with_ctes(select, ctes)
         rows = self.lowering.rows(select, scope, ctes)
         within = Subqueries(self.lowering, scope, ctes)
         values = []
         for selected in select.expressions:
-            if isinstance(tree.parent, exp.Exists):
+            if of_rows:
                 # Whatever EXISTS selects, it asks for rows.
                 body = selected.unalias()
                 values.append(body.copy() if body.find(exp.AggFunc) else exp.Literal.number(1))
@@ -253,6 +250,23 @@ class Subqueries:
         names = [self.scope.reserve(name) for name in node.columns]
         renamed = Project(node, tuple((new, column(old)) for new, old in zip(names, node.columns, strict=True)))
         return Inner(renamed, tuple(column(n).tree.copy() for n in names), ())
+
+
+def _whole_clauses(select: exp.Select, test: exp.Expression | None) -> list[str]:
+    """The clauses the subquery has that make it more than rows which meet conditions, for what is asked of it."""
+    found = [clause for clause in WHOLE if select.args.get(clause)]
+    if isinstance(test, exp.Exists | exp.In):
+        # Copies make no difference to a test.
+        found = [c for c in found if c != "distinct"]
+    if isinstance(test, exp.Exists) and "offset" not in found:
+        limit = select.args.get("limit")
+        some = limit is not None and isinstance(limit.expression, exp.Literal) and limit.expression.name != "0"
+        found = [c for c in found if not (c == "limit" and some)]
+    return found
+
+
+def _is_star(selected: exp.Expression) -> bool:
+    return isinstance(selected, exp.Star) or (isinstance(selected, exp.Column) and isinstance(selected.this, exp.Star))
 
 
 def _parts(predicate: exp.Expression) -> list[exp.Expression]:

@@ -1,5 +1,7 @@
 """Random SELECTs over the shapes that are maintained, nested in any order, as Spark SQL that DuckDB understands too.
 
+INTERSECT, EXCEPT, inner, outer, semi and anti joins, subqueries of WHERE, windows, grouping sets; aggregates everywhere.
+
 FROM items are tables, a view, CTEs (used more than once), and subqueries; joined by comma, CROSS, ON, USING, and with
 themselves.
 A query is a function of its seed.
@@ -87,7 +89,7 @@ class Queries:
         if depth <= 0 or not self._chance(20):
             return first
         second = self._select(depth - 1, tuple(c.kind for c in first.columns), ctes)
-        how = self.random.choice(("UNION ALL", "UNION ALL", "UNION"))
+        how = self.random.choice(("UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT"))
         return Query(f"{first.sql} {how} {second.sql}", first.columns, first.rows + second.rows)
 
     # --- FROM
@@ -122,15 +124,22 @@ class Queries:
                 text += f", {item}"
                 where += on
             elif shared and self._chance(25):
-                text += f" JOIN {item} USING ({shared})"
+                text += f" {self._join_kind()} {item} USING ({shared})"
+            elif on and self._chance(20):
+                # What is kept of the left side shows no column of the right one.
+                text += f" {self.random.choice(('SEMI', 'ANTI'))} JOIN {item} ON {' AND '.join(on)}"
+                continue
             elif not on:
                 text += f" CROSS JOIN {item}"
             else:
                 if self._chance(20):
                     on.append(self.scalars.predicate(_visible([*items, (other_alias, other)])))
-                text += f" JOIN {item} ON {' AND '.join(on)}"
+                text += f" {self._join_kind()} {item} ON {' AND '.join(on)}"
             items.append((other_alias, other))
         return text, items, where, rows
+
+    def _join_kind(self) -> str:
+        return self.random.choice(("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
 
     def _equalities(self, items: list[tuple[str, Source]], alias: str, other: Source) -> list[str]:
         left, right = _visible(items), _visible([(alias, other)])
@@ -155,13 +164,69 @@ class Queries:
         columns = _visible(items)
         if self._chance(40):
             where = [*where, self.scalars.predicate(columns)]
+        if depth > 0 and self._chance(25):
+            where = [*where, self._subquery_test(columns, depth, ctes)]
         tail = f" FROM {text}" + (f" WHERE {' AND '.join(where)}" if where else "")
         shape = self.random.randrange(100)
+        if shape < 15:
+            return self._windowed(columns, kinds, tail, rows)
         if shape < 45:
             return self._plain(columns, items, kinds, tail, rows)
         if shape < 85:
             return self._grouped(columns, kinds, tail, rows)
         return self._total(columns, kinds, tail)
+
+    def _subquery_test(self, columns: list[Column], depth: int, ctes: tuple[Source, ...]) -> str:
+        """A condition with a subquery in it: EXISTS, IN, or a comparison with an aggregate; often correlated."""
+        source, alias = self._source(depth - 1, ctes), self._name("t")
+        inner = [Column(f"{alias}.{c.text}", c.kind) for c in source.columns]
+        pairs = [(a, b) for a in columns for b in inner if a.kind == b.kind and a.kind in ("int", "string", "date")]
+        asked, shown = self.random.choice(pairs) if pairs else (None, None)
+        met = []
+        if pairs and self._chance(70):
+            outer, own = self.random.choice(pairs)
+            met.append(f"{own.text} {self.random.choice(('=', '=', '=', '<=>', '<'))} {outer.text}")
+        if self._chance(30):
+            met.append(self.scalars.predicate(inner, 0))
+        rest = f" FROM {source.text} AS {alias}" + (f" WHERE {' AND '.join(met)}" if met else "")
+        shape = self.random.randrange(4)
+        if shape == 0 or asked is None or shown is None:
+            test = f"{self.random.choice(('', 'NOT '))}EXISTS (SELECT 1{rest})"
+        elif shape <= 2:
+            test = f"{asked.text} {self.random.choice(('', 'NOT '))}IN (SELECT {shown.text}{rest})"
+        else:
+            call = self.random.choice(("MIN", "MAX"))
+            test = f"{asked.text} {self.random.choice(('=', '<', '>='))} (SELECT {call}({shown.text}){rest})"
+        return test if self._chance(70) else f"({test} OR {self.scalars.predicate(columns, 0)})"
+
+    def _windowed(self, columns: list[Column], kinds: tuple[str, ...] | None, tail: str, rows: int) -> Query:
+        """Columns and window functions whose value no two orders of the rows make different."""
+        listed, outputs = [], []
+        for kind in self._wanted(kinds, columns, 3):
+            if kind == "int" and self._chance(70):
+                e = self._window(columns)
+            elif kind in ("string", "date", "decimal") and self._chance(30) and self.scalars.column(columns, kind):
+                e = f"{self.random.choice(('MIN', 'MAX'))}({self.scalars.column(columns, kind)}) {self._over(columns)}"
+            else:
+                e = self.scalars.expression(columns, kind)
+            outputs.append(Column(self._name("c"), kind))
+            listed.append(f"{e} AS {outputs[-1].text}")
+        qualify = f" QUALIFY {self._window(columns)} <= 2" if self._chance(25) else ""
+        return Query(f"SELECT {', '.join(listed)}{tail}{qualify}", tuple(outputs), rows)
+
+    def _window(self, columns: list[Column]) -> str:
+        of = self.scalars.expression(columns, "int", 1)
+        calls = [f"{call}({of}) {self._over(columns)}" for call in ("SUM", "COUNT", "MIN", "MAX")]
+        calls += [f"{call}() {self._over(columns, ordered=True)}" for call in ("RANK", "DENSE_RANK")]
+        return self.random.choice(calls)
+
+    def _over(self, columns: list[Column], *, ordered: bool = False) -> str:
+        by = self.random.sample(columns, min(len(columns), self.random.choice((0, 1, 1, 2))))
+        parts = [f"PARTITION BY {', '.join(c.text for c in by)}"] if by else []
+        if ordered or self._chance(30):
+            direction = self.random.choice(("", " DESC NULLS LAST", " NULLS LAST"))
+            parts.append(f"ORDER BY {self.random.choice(columns).text}{direction}")
+        return f"OVER ({' '.join(parts)})"
 
     def _wanted(self, kinds: tuple[str, ...] | None, columns: list[Column], most: int) -> tuple[str, ...]:
         if kinds is not None:
@@ -215,7 +280,10 @@ class Queries:
         if self._chance(30):
             predicate = f"{self.scalars.aggregate(columns, 'int')} >= {self.random.randint(0, 2)}"
             having = f" HAVING {predicate if self._chance(70) else self.scalars.predicate(groups)}"
-        sql = f"SELECT {', '.join(listed)}{tail} GROUP BY {', '.join(by)}{having}"
+        together = by[0] if len(by) == 1 else ", ".join(by)
+        if not any(b.isdigit() or "." not in b for b in by) and self._chance(20):
+            together = f"{self.random.choice(('ROLLUP', 'CUBE'))} ({together})"
+        sql = f"SELECT {', '.join(listed)}{tail} GROUP BY {together}{having}"
         return Query(sql, tuple(outputs), min(rows, 6))
 
     def _aggregate_kinds(self) -> list[str]:

@@ -19,6 +19,9 @@ SHAPES: dict[str, str] = {
         "SELECT s.store AS a, t.store AS b, s.qty, t.city FROM sales s FULL OUTER JOIN stores t ON s.store = "
         "t.store AND s.qty > 1"
     ),
+    "full_join_conditions": (
+        "SELECT s.qty, t.city FROM sales s FULL JOIN stores t ON s.store = t.store AND t.area > 1 AND s.qty > 1"
+    ),
     "full_join_using": ("SELECT store, qty, city FROM sales FULL JOIN stores USING (store)"),
     "right_join_using": ("SELECT store, qty, city FROM sales RIGHT JOIN stores USING (store)"),
     "semi_join_using": ("SELECT * FROM sales LEFT SEMI JOIN stores USING (store)"),
