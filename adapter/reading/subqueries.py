@@ -1,7 +1,7 @@
-"""Subqueries of a SELECT's expressions as joins: EXISTS and IN of a WHERE as semi and anti joins, all others as columns.
+"""Subqueries in expressions as joins: EXISTS and IN of a WHERE as semi and anti joins, all others as columns.
 
-A subquery that gives a value becomes an aggregation by what it is correlated with, joined to the SELECT around it; what
-an empty group gives (0 for a COUNT, NULL for most) is said above that join.
+A subquery that gives a value becomes an aggregation by what it is correlated with, joined to the SELECT around it;
+what an empty group gives (0 for a COUNT, NULL for most) is said above that join.
 """
 
 from __future__ import annotations

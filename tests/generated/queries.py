@@ -1,6 +1,6 @@
 """Random SELECTs over the shapes that are maintained, nested in any order, as Spark SQL that DuckDB understands too.
 
-INTERSECT, EXCEPT, inner, outer, semi and anti joins, subqueries of WHERE, windows, grouping sets; aggregates everywhere.
+Among them outer, semi and anti joins, INTERSECT and EXCEPT, subqueries of WHERE, windows and grouping sets.
 
 FROM items are tables, a view, CTEs (used more than once), and subqueries; joined by comma, CROSS, ON, USING, and with
 themselves.
