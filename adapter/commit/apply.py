@@ -25,6 +25,11 @@ CHANGE, HELD = f"{PREFIX}result_change", f"{PREFIX}held"
 UPSERTS, ADDITIONS = f"{PREFIX}upserts", f"{PREFIX}additions"
 
 
+class NotHeld(TargetError):
+    """The old result, computed again, is not what the table holds: an order of equal rows that SQL leaves open, or the
+    last digits of a floating-point sum. Nothing was written."""
+
+
 @dataclass(frozen=True)
 class Applied:
     technique: str
@@ -168,10 +173,10 @@ class Applier:
         short = f"{sql.quoted(COPIES)} + {sql.quoted(WEIGHT)} < 0"
         missing = self.engine.rows(f"SELECT {sql.listed(self.names)} FROM {HELD} WHERE {short} LIMIT 3")
         if missing:
-            raise TargetError(
+            raise NotHeld(
                 f"{self.spec.target} does not hold rows that its query has just lost.",
                 where=self.spec.place,
-                why=f"for example {missing[0]!r}; the table is not what its ledger says it is",
+                why=f"for example {missing[0]!r}",
                 remedy="rebuild it with `dbt run --full-refresh`",
             )
 

@@ -20,7 +20,7 @@ from ..sparksql.reads import Span, at_version, dated, table
 from ..sparksql.render import Renderer
 from ..sparksql.statements import create, create_empty, duplicates_in, touch
 from . import problems
-from .apply import Applied, Applier
+from .apply import Applied, Applier, NotHeld
 from .engine import Engine, SqlError
 from .history import read_commit
 from .incremental import Incremental
@@ -212,6 +212,8 @@ class Refresh:
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
             applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name))
             return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
+        except NotHeld as found:
+            not_held = f"the table does not hold what its query has just lost ({found.why})"
         except SqlError as error:
             lost = work.lost_by(error)
             if lost is None:
@@ -219,6 +221,7 @@ class Refresh:
             return self._lost(entry, lost)
         finally:
             work.forget()
+        return self._recompute(entry, not_held)
 
     def _applier(self, entry: Entry) -> Applier:
         return Applier(
