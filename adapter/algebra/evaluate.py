@@ -17,7 +17,22 @@ from typing import Any
 from sqlglot import exp
 
 from .expressions import Expr
-from .nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Scan, Semi, Time, UnionAll, Unit, Window
+from .nodes import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Semi,
+    Time,
+    UnionAll,
+    Unit,
+    Window,
+)
 
 Row = tuple[Any, ...]
 Bag = Counter[Row]
@@ -132,6 +147,16 @@ def _(node: Window, world: World) -> Bag:
         columns = [_over(e.tree, named) for _, e in node.calls]
         computed += [(row + tuple(c[i] for c in columns), 1) for i, row in enumerate(rows)]
     return _bag(computed)
+
+
+@evaluate.register
+def _(node: Generate, world: World) -> Bag:
+    alone = [(None,)] if node.outer else []
+    made = []
+    for row, n in evaluate(node.child, world).items():
+        array = value(node.call.tree.this, (_named(node.child, row),))
+        made += [((*row, *item), n) for item in [(v,) for v in array or ()] or alone]
+    return _bag(made)
 
 
 def _over(tree: exp.Expression, rows: Sequence[Names]) -> list[Any]:
@@ -263,6 +288,11 @@ def _(tree: exp.If, rows: Sequence[Names]) -> Any:
     if value(tree.this, rows) is True:
         return value(tree.args["true"], rows)
     return value(tree.args["false"], rows) if tree.args.get("false") else None
+
+
+@value.register(exp.Array)
+def _(tree: exp.Array, rows: Sequence[Names]) -> Any:
+    return tuple(value(e, rows) for e in tree.expressions)
 
 
 @value.register(exp.Case)

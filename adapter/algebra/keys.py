@@ -8,7 +8,7 @@ from functools import singledispatch
 from sqlglot import exp
 
 from .expressions import conjuncts
-from .nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
+from .nodes import Aggregate, Filter, Generate, Join, JoinKind, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
 
 SourceKeys = Mapping[str, tuple[str, ...]]
 """Source -> columns known to be unique in it (the key by which we maintain it ourselves)."""
@@ -28,7 +28,7 @@ def _(node: Scan, sources: SourceKeys) -> tuple[str, ...] | None:
 
 
 @unique_key.register
-def _(node: Named, sources: SourceKeys) -> tuple[str, ...] | None:
+def _(node: Named | Generate, sources: SourceKeys) -> tuple[str, ...] | None:
     return None
 
 

@@ -264,6 +264,31 @@ class Window(Node):
         return (self.child,)
 
 
+@dataclass(frozen=True)
+class Generate(Node):
+    """Each row once for every row that a generator makes of it, which shows as the columns `made`. Linear.
+
+    call: explode, posexplode, inline and their like; outer: a row of which nothing is made is kept, with NULLs.
+    """
+
+    child: Node
+    call: Expr
+    made: tuple[str, ...]
+    outer: bool = False
+
+    def __post_init__(self) -> None:
+        self._require(self.call.columns, self.child.columns, "the generator")
+        self._require_unique()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.child.columns, *self.made)
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.child,)
+
+
 def weighted(names: tuple[str, ...]) -> tuple[str, ...]:
     """The columns of a change of a relation that has these columns."""
     return (*names, WEIGHT)

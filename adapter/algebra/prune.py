@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from .expressions import column
-from .nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
+from .nodes import Aggregate, Filter, Generate, Join, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
 
 
 def prune(node: Node) -> Node:
@@ -74,6 +74,12 @@ def _(node: Join, needed: frozenset[str]) -> Node:
         node.residual,
         node.kind,
     )
+
+
+@narrow.register
+def _(node: Generate, needed: frozenset[str]) -> Node:
+    read = (needed & set(node.child.columns)) | node.call.columns
+    return Generate(narrow(node.child, read), node.call, node.made, node.outer)
 
 
 @narrow.register

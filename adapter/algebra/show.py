@@ -8,6 +8,7 @@ from .expressions import Expr
 from .nodes import (
     Aggregate,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Named,
@@ -76,6 +77,11 @@ def _(node: Join) -> str:
     on += [node.residual.text] if node.residual is not None else []
     kind = "" if node.kind is JoinKind.INNER else f"{node.kind.value} "
     return f"Join {kind}{' AND '.join(on) or 'cross'}"
+
+
+@line.register
+def _(node: Generate) -> str:
+    return f"Generate {'outer ' if node.outer else ''}[{', '.join(node.made)}] = {node.call.text}"
 
 
 @line.register

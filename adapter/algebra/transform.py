@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import singledispatch
 
-from .nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
+from .nodes import Aggregate, Filter, Generate, Join, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
 
 
 def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
@@ -32,7 +32,7 @@ def _(node: Scan | Named | Unit, children: tuple[Node, ...]) -> Node:
 
 
 @_with_children.register
-def _(node: Filter | Project | Aggregate | Window, children: tuple[Node, ...]) -> Node:
+def _(node: Filter | Project | Aggregate | Window | Generate, children: tuple[Node, ...]) -> Node:
     return replace(node, child=children[0])
 
 

@@ -13,6 +13,7 @@ from ..algebra.expressions import Expr, column, columns
 from ..algebra.nodes import (
     Aggregate,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Node,
@@ -60,6 +61,13 @@ def _(node: Filter, d: Derivation) -> Node:
 def _(node: Project, d: Derivation) -> Node:
     """Linear: Δπ(R) = π(ΔR)."""
     return Project(change(node.child, d), (*node.outputs, (WEIGHT, column(WEIGHT))))
+
+
+@change.register
+def _(node: Generate, d: Derivation) -> Node:
+    """Linear: Δε(R) = ε(ΔR)."""
+    made = Generate(change(node.child, d), node.call, node.made, node.outer)
+    return Project(made, passed(weighted(node.columns)))
 
 
 @change.register

@@ -10,7 +10,21 @@ from __future__ import annotations
 from functools import singledispatch
 
 from ..algebra.expressions import Expr, columns
-from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
+from ..algebra.nodes import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Semi,
+    UnionAll,
+    Unit,
+    Window,
+)
 from ..algebra.transform import with_children
 
 Pairs = tuple[tuple[Expr, str], ...]
@@ -78,6 +92,14 @@ def _(node: Aggregate, pairs: Pairs, keys: Named) -> Node:
     if not node.groups:
         # A row without a group stands for all of its input: nothing below may be left out.
         return Semi(node, keys, pairs) if pairs else node
+    restricted = with_children(node, (push(node.child, shown, keys),))
+    return restricted if len(shown) == len(pairs) else Semi(restricted, keys, pairs)
+
+
+@push.register
+def _(node: Generate, pairs: Pairs, keys: Named) -> Node:
+    below = set(node.child.columns)
+    shown = tuple((e, k) for e, k in pairs if e.columns <= below)
     restricted = with_children(node, (push(node.child, shown, keys),))
     return restricted if len(shown) == len(pairs) else Semi(restricted, keys, pairs)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from ..algebra.expressions import columns
-from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Node, Project, Semi, UnionAll, Window
+from ..algebra.nodes import Aggregate, Filter, Generate, Join, JoinKind, Node, Project, Semi, UnionAll, Window
 from ..algebra.transform import rebuild
 from .derivation import is_nothing, nothing
 
@@ -71,6 +71,13 @@ def _(node: Aggregate) -> Node:
     """No groups over no rows. (Without GROUP BY there is one row even then.)"""
     if node.groups and is_nothing(node.child):
         return nothing(Aggregate(node.child.children[0], node.groups, node.aggregates))
+    return node
+
+
+@_cut.register
+def _(node: Generate) -> Node:
+    if is_nothing(node.child):
+        return nothing(Generate(node.child.children[0], node.call, node.made, node.outer))
     return node
 
 

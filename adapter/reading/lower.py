@@ -15,6 +15,7 @@ from ..algebra.expressions import Expr, cast, column, columns
 from ..algebra.nodes import Join, JoinKind, Node, Project, Scan, UnionAll, Unit
 from ..names import free_name
 from .expand import View, expand
+from .generators import generated, width
 from .joins import full, on
 from .refuse import refuse
 from .relations import Catalog, Kind, Relation, Typer
@@ -27,10 +28,9 @@ from .windows import named_windows
 
 ALLOWED_IN_SELECT = {
     "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "order", "hint", "kind",
-    "limit", "offset", "qualify", "windows",
+    "limit", "offset", "qualify", "windows", "laterals",
 }  # fmt: skip
 REFUSED_IN_SELECT = {
-    "laterals": ("LATERAL VIEW", "makes many rows of one"),
     "pivots": ("PIVOT", "turns rows into columns"),
     "sample": ("TABLESAMPLE", "keeps rows by chance"),
     "match": ("MATCH_RECOGNIZE", "finds patterns in an order of rows"),
@@ -134,8 +134,22 @@ class Lowering:
             return Unit()
         node = self._item(clause.this, scope, ctes)
         for join in [*(clause.this.args.get("joins") or []), *(tree.args.get("joins") or [])]:
-            node = self._join(node, join, scope, ctes)
+            lateral = isinstance(join.this, exp.Lateral) and not isinstance(join.this.this, exp.Subquery)
+            node = self._lateral(node, join.this, scope) if lateral else self._join(node, join, scope, ctes)
+        for view in tree.args.get("laterals") or []:
+            node = self._lateral(node, view, scope)
         return node
+
+    def _lateral(self, node: Node, view: exp.Lateral, scope: Scope) -> Node:
+        """What a generator makes of each row, as one more FROM item."""
+        call = resolve(view.this, scope, {})
+        alias = view.args.get("alias")
+        users = tuple(c.name for c in alias.columns) if alias is not None else ()
+        users = users or width(node, call, self.typer)
+        made = tuple(scope.reserve(name) for name in users)
+        name = alias.name if alias is not None else ""
+        scope.add(Item(name, ((name.lower(),),) if name else (), tuple(zip(users, made, strict=True))))
+        return generated(node, call, made, outer=bool(view.args.get("outer")))
 
     def _join(self, left: Node, join: exp.Join, scope: Scope, ctes: Mapping[str, Node]) -> Node:
         side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()

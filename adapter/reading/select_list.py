@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, column, columns
 from ..algebra.nodes import Filter, Node, Project, Window
 from ..names import free_name
 from .aggregates import aggregate_calls
+from .generators import generated, is_generator, width
 from .grouping import Output, grouped, grouping_of
 from .joins import place
 from .refuse import refuse
+from .relations import Typer
 from .scalars import scalar
 from .scope import Scope, resolve
 from .set_operations import distinct
@@ -18,9 +22,11 @@ from .subqueries import Subqueries
 from .windows import take_windows
 
 
-def lower_select_list(tree: exp.Select, source: Node, scope: Scope, subqueries: Subqueries, types) -> Node:
+def lower_select_list(tree: exp.Select, source: Node, scope: Scope, subqueries: Subqueries, types: Typer) -> Node:
     """The relation the SELECT gives."""
-    outputs = _outputs(tree, scope, subqueries)
+    made = Made(source, types)
+    outputs = _outputs(tree, scope, subqueries, made)
+    source = made.rows()
     aliases = {name.lower(): e for name, e in reversed(outputs)}
     by = grouping_of(tree, outputs, scope)
 
@@ -112,15 +118,52 @@ def _order(tree: exp.Select, outputs: list[Output], resolved) -> list[exp.Ordere
     return order
 
 
-def _outputs(tree: exp.Select, scope: Scope, subqueries: Subqueries) -> list[Output]:
+def _made(selected: exp.Expression, scope: Scope, subqueries: Subqueries, made: Made) -> list[Output]:
+    """What a generator of the SELECT list shows: columns that are made once the rows are there."""
+    call = resolve(
+        subqueries.replaced(selected.unalias() if isinstance(selected, exp.Alias) else _bare(selected)), scope, {}
+    )
+    if isinstance(selected, exp.Aliases):
+        users = tuple(a.name for a in selected.args["expressions"])
+    else:
+        users = (selected.alias,) if isinstance(selected, exp.Alias) else made.names(call)
+    names = tuple(scope.reserve(name) for name in users)
+    made.waiting.append((call, names))
+    return [(user, column(name).tree.copy()) for user, name in zip(users, names, strict=True)]
+
+
+def _bare(selected: exp.Expression) -> exp.Expression:
+    return selected.this if isinstance(selected, exp.Aliases) else selected
+
+
+@dataclass
+class Made:
+    """Generators of a SELECT list over the rows of FROM and WHERE, and the columns they make."""
+
+    source: Node
+    typer: Typer
+    waiting: list[tuple[exp.Expression, tuple[str, ...]]] = field(default_factory=list)
+
+    def names(self, call: exp.Expression) -> tuple[str, ...]:
+        return width(self.source, call, self.typer)
+
+    def rows(self) -> Node:
+        node = self.source
+        for call, names in self.waiting:
+            node = generated(node, call, names, outer=False)
+        return node
+
+
+def _outputs(tree: exp.Select, scope: Scope, subqueries: Subqueries, made: Made) -> list[Output]:
     """The SELECT list, stars expanded, each expression over the plan's columns; earlier aliases count in later ones."""
     outputs: list[Output] = []
     for selected in tree.expressions:
         if selected.is_star and not isinstance(selected, exp.Alias | exp.Count):
             outputs += [(user, column(name).tree.copy()) for user, name in scope.star(selected)]
             continue
-        if isinstance(selected, exp.Aliases):
-            raise refuse("several names for one column", "belong to a generator, which is not maintained", selected)
+        if is_generator(selected.this if isinstance(selected, exp.Alias | exp.Aliases) else selected):
+            outputs += _made(selected, scope, subqueries, made)
+            continue
         aliases = {name.lower(): e for name, e in reversed(outputs)}
         body = selected.this if isinstance(selected, exp.Alias) else selected
         named = isinstance(selected, exp.Alias | exp.Column | exp.Dot)

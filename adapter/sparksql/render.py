@@ -7,13 +7,27 @@ aggregate, a union or a second projection closes it. A closed block becomes a su
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, replace_columns
-from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
+from ..algebra.nodes import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Semi,
+    UnionAll,
+    Unit,
+    Window,
+)
 from ..names import free_name
 
 TableOf = Callable[[Scan], exp.Expression]
@@ -31,6 +45,7 @@ class Block:
     groups: list[exp.Expression] | None = None
     distinct: bool = False
     windowed: bool = False
+    laterals: list[exp.Lateral] = field(default_factory=list)
 
     @property
     def closed(self) -> bool:
@@ -46,6 +61,7 @@ class Block:
         if self.source is not None:
             tree.set("from_", exp.From(this=self.source))
             tree.set("joins", self.joins or None)
+            tree.set("laterals", self.laterals or None)
         if self.where:
             tree = tree.where(*self.where, copy=False)
         if self.groups:
@@ -89,6 +105,11 @@ class Renderer:
         """The node as a block that can still take conditions and joins."""
         block = self._block(node)
         return self._over(block.select(), node.columns, "grouped") if block.closed else block
+
+    def _joinable(self, node: Node) -> Block:
+        """The node as a block that can still take joins: they cannot stand behind a LATERAL VIEW."""
+        block = self._open(node)
+        return self._over(block.select(), node.columns, "made") if block.laterals else block
 
     @singledispatchmethod
     def _block(self, node: Node) -> Block:
@@ -134,7 +155,7 @@ class Renderer:
 
     @_block.register
     def _(self, node: Join) -> Block:
-        left, right = self._open(node.left), self._open(node.right)
+        left, right = self._joinable(node.left), self._joinable(node.right)
         if node.kind is not JoinKind.INNER:
             return self._one_sided(node, left, right)
         if right.source is None or left.source is None:
@@ -192,7 +213,7 @@ class Renderer:
 
     @_block.register
     def _(self, node: Semi) -> Block:
-        block = self._open(node.child)
+        block = self._joinable(node.child)
         if block.source is None:
             block = self._over(block.select(), node.columns, "row")
         keys = self._block(node.keys)
@@ -200,6 +221,19 @@ class Renderer:
             exp.NullSafeEQ(this=_operand(block.expression(e)), expression=keys.columns[k].copy()) for e, k in node.pairs
         ]
         block.joins.append(exp.Join(this=keys.source, side="LEFT", kind="SEMI", on=exp.and_(*on, copy=False)))
+        return block
+
+    @_block.register
+    def _(self, node: Generate) -> Block:
+        block = self._open(node.child)
+        if block.source is None:
+            block = self._over(block.select(), node.child.columns, "row")
+        alias = self._alias("made")
+        call = block.expression(node.call)
+        names = [exp.to_identifier(n, quoted=True) for n in node.made]
+        shown = exp.TableAlias(this=exp.to_identifier(alias, quoted=True), columns=names)
+        block.laterals.append(exp.Lateral(this=call, view=True, outer=node.outer or None, alias=shown))
+        block.columns = {**block.columns, **{n: reference(alias, n) for n in node.made}}
         return block
 
     @_block.register
@@ -222,8 +256,8 @@ class Renderer:
             groups = {name: block.columns[inner[name]] for name in groups}
         columns = {**groups, **{name: block.expression(e) for name, e in node.aggregates}}
         if not node.aggregates:
-            return Block(columns, block.source, block.joins, block.where, distinct=True)
-        return Block(columns, block.source, block.joins, block.where, groups=list(groups.values()))
+            return replace(block, columns=columns, distinct=True)
+        return replace(block, columns=columns, groups=list(groups.values()))
 
 
 def _only_renames(node: Project) -> bool:

@@ -17,6 +17,7 @@ from dbt_spark_dynamic.algebra.expressions import Expr, column, integer
 from dbt_spark_dynamic.algebra.nodes import (
     Aggregate,
     Filter,
+    Generate,
     Join,
     JoinKind,
     Node,
@@ -61,7 +62,7 @@ def plans(draw: st.DrawFn, size: Size = Size()) -> Node:
     """Any plan of at most so many operators."""
     if size.nodes <= 0:
         return draw(_leaves())
-    shapes = [_filters, _projects, _aggregates, _aggregates, _unions, _windows, _scan_only]
+    shapes = [_filters, _projects, _aggregates, _aggregates, _unions, _windows, _generates, _scan_only]
     if size.joins > 0:
         shapes += [_joins, _joins]
     return draw(pick(draw, shapes)(size))
@@ -191,6 +192,17 @@ def _free(name: str, taken: tuple[str, ...]) -> str:
 def _operand(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
     """A column, two times in three."""
     return draw(scalars(names)) if one_in(draw, 3) else column(pick(draw, names))
+
+
+@st.composite
+def _generates(draw: st.DrawFn, size: Size) -> Node:
+    """Each row once for every value of an array of two; of some rows nothing is made."""
+    child = draw(plans(_smaller(size)))
+    array: exp.Expression = exp.Array(expressions=[_operand(draw, child.columns).tree.copy() for _ in range(2)])
+    when = exp.If(this=draw(predicates(child.columns)).tree.copy(), true=array)
+    call = Expr.of(exp.Explode(this=exp.Case(ifs=[when])))
+    free = tuple(n for n in (*NAMES, "e") if n not in child.columns)
+    return Generate(child, call, free[:1], one_in(draw, 2))
 
 
 @st.composite
