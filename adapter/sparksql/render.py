@@ -179,10 +179,12 @@ class Renderer:
         return Block(columns, left.source, [*left.joins, join], left.where + right.where)
 
     def _one_sided(self, node: Join, left: Block, right: Block) -> Block:
-        """Conditions of the right side stay below the join: above it they would drop rows that have no partner."""
+        """Conditions of the right side stay below the join: above it they would drop rows that have no partner, and
+        what is computed there would have a value where there is none."""
         if left.source is None:
             left = self._over(left.select(), node.left.columns, "row")
-        if right.source is None or right.joins or right.where:
+        computed = any(not isinstance(e, exp.Column) for e in right.columns.values())
+        if right.source is None or right.joins or right.where or right.laterals or computed:
             right = self._over(right.select(), node.right.columns, "joined")
         met = {**left.columns, **right.columns}
         on = [

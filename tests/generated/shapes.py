@@ -130,5 +130,12 @@ SHAPES: dict[str, str] = {
         "SELECT store, MAX(rn) AS m FROM (SELECT store, ROW_NUMBER() OVER (PARTITION BY item ORDER BY store, "
         "qty) AS rn FROM sales) x GROUP BY store"
     ),
+    "lateral_view": (
+        "SELECT s.store, v.x FROM sales s LATERAL VIEW EXPLODE(ARRAY(s.qty, s.store)) v AS x WHERE v.x > 1"
+    ),
+    "explode_in_select": ("SELECT s.store, EXPLODE(ARRAY(s.qty, s.store)) AS x FROM sales s"),
+    "groups_over_explode": (
+        "SELECT v.x, COUNT(*) AS n FROM sales s LATERAL VIEW EXPLODE(ARRAY(s.qty, s.store)) v AS x GROUP BY v.x"
+    ),
 }
 """Construct -> SELECT."""

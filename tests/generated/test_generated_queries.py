@@ -19,6 +19,22 @@ REFRESHES = 5
 
 REGRESSIONS: tuple[tuple[str, int, bool], ...] = (
     ("SELECT store, SUM(-(2)) AS s, COUNT(*) AS n FROM sales GROUP BY store", 4, True),
+    (
+        "SELECT t.store, c.size FROM stores t LEFT JOIN"
+        " (SELECT id, CASE WHEN qty > 1 THEN 'many' ELSE 'few' END AS size FROM sales) c ON t.store = c.id",
+        1,
+        False,
+    ),
+    (
+        "WITH c AS (SELECT t5.store AS store, SUM(YEAR(t1.last_day)) AS c11,"
+        " CASE WHEN COUNT(DISTINCT t1.store) > 1 THEN 'many' ELSE 'few' END AS c12 FROM day_totals AS t1,"
+        " (SELECT t2.store AS store FROM day_totals AS t2 WHERE t2.sold IS NULL) AS t5"
+        " WHERE t1.store = t5.store GROUP BY t5.store)"
+        " SELECT COUNT(*) AS n, t14.last_day AS last_day FROM day_totals AS t14"
+        " LEFT JOIN c AS t15 ON t14.sold = t15.c11 WHERE t15.c12 IS NOT NULL GROUP BY t14.last_day",
+        1,
+        False,
+    ),
 )
 """(query, script, by key) of pairs that once failed."""
 
