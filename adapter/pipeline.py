@@ -82,6 +82,8 @@ def compile_model(sql: str, result: Columns, catalog: Catalog, types_of: TypesOf
         if len(node.columns) != len(result):
             why = f"has {len(result)} columns for Spark and {len(node.columns)} as it is read here"
             raise Refusal("the SELECT", why)
+        if _reordered([n for n, _ in result], node.columns):
+            raise Refusal("the SELECT", "has its columns in another order for Spark than as it is read here")
         outputs = tuple(zip((n for n, _ in result), columns(node.columns), strict=True))
         named = settled(prune(Project(node, outputs)), types)
         return Model(sql, result, dict(lowering.sources), _digest(show(named), result), node=named, tree=tree)
@@ -91,6 +93,12 @@ def compile_model(sql: str, result: Columns, catalog: Catalog, types_of: TypesOf
             refusal.volatility = Volatility.VOLATILE
         text = print_sql(tree) + "".join(sorted(r.view.sql for r in sources.views if r.view))
         return Model(sql, result, sources.tables, _digest(text, result), refusal=refusal, tree=tree)
+
+
+def _reordered(names: list[str], read: tuple[str, ...]) -> bool:
+    """Whether both have the same names, and not in one order. (Names that are not the user's say nothing.)"""
+    wanted, found = [n.lower() for n in names], [n.lower() for n in read]
+    return wanted != found and sorted(wanted) == sorted(found)
 
 
 def _digest(meaning: str, result: Columns) -> str:

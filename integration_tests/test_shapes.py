@@ -5,10 +5,12 @@ from __future__ import annotations
 from dbt_spark_dynamic.commit.outcome import Code
 from integration_tests.maintained import Maintained
 from integration_tests.test_generated import create_sources, run, wrong_after_refresh
-from tests.generated.shapes import SHAPES
+from tests.generated.shapes import OF_SPARK, SHAPES
 from tests.generated.tables import Script
 
 REFRESHES = 2
+
+MODELS = SHAPES | OF_SPARK
 
 
 def test_every_construct_is_maintained_incrementally(maintained: Maintained) -> None:
@@ -16,12 +18,12 @@ def test_every_construct_is_maintained_incrementally(maintained: Maintained) -> 
     script = Script.random(7, REFRESHES)
     create_sources(maintained)
     run(maintained, script.rounds[0])
-    maintained.models.update(SHAPES)
+    maintained.models.update(MODELS)
     wrong: list[str] = []
-    for i, name in enumerate(SHAPES):
+    for i, name in enumerate(MODELS):
         wrong += wrong_after_refresh(maintained, name, {Code.CREATED}, keyless=i % 3 == 2)
     for changes in script.rounds[1:]:
         run(maintained, changes)
-        for i, name in enumerate(SHAPES):
+        for i, name in enumerate(MODELS):
             wrong += wrong_after_refresh(maintained, name, {Code.INCREMENTAL, Code.NO_CHANGE}, keyless=i % 3 == 2)
     assert not wrong, "\n\n".join(wrong)

@@ -182,7 +182,8 @@ class Lowering:
             return self._full(node, pairs, scope)
         if not node.kind.shows_right:
             scope.items.pop()
-            scope.visible = visible
+            first = {name for name, _ in pairs}
+            scope.visible = [v for v in visible if v[1] in first] + [v for v in visible if v[1] not in first]
         return node
 
     def _full(self, join: Join, pairs: list[tuple[str, str]], scope: Scope) -> Node:

@@ -76,8 +76,9 @@ class Subqueries:
         def put(node: exp.Expression) -> exp.Expression:
             if isinstance(node, exp.Exists) and isinstance(node.this, exp.Query):
                 return self._value(node.this, exists=True)
-            if isinstance(node, exp.In) and node.args.get("query") is not None:
-                return self._in_value(node)
+            negated, test = _test(node)
+            if isinstance(test, exp.In) and test.args.get("query") is not None:
+                return self._in_value(test, negated=negated)
             if isinstance(node, exp.Subquery | exp.Select | exp.SetOperation):
                 return self._value(node)
             return node
@@ -143,8 +144,9 @@ class Subqueries:
         only = exp.Max(this=value.copy())
         return self._aggregated(inner, exp.Case(ifs=[exp.If(this=several, true=one)], default=only), tree)
 
-    def _in_value(self, test: exp.In) -> exp.Expression:
-        """TRUE for a match, NULL where a NULL leaves it open, FALSE otherwise and over no rows."""
+    def _in_value(self, test: exp.In, *, negated: bool) -> exp.Expression:
+        """As Spark has it, never NULL: IN is whether a row matches, NOT IN whether none does and no NULL leaves it
+        open. (The standard would have NULL where it is open; a condition cannot tell, a SELECT list can.)"""
         inner = self._inner(test.args["query"])
         if any(aggregate_calls(v) for v in inner.values):
             inner = self._whole(test.args["query"])
@@ -157,17 +159,12 @@ class Subqueries:
         equal = Expr.of(exp.EQ(this=_operand(own), expression=_operand(value)))
         matching = Inner(inner.rows, inner.values, (*inner.correlated, equal))
         matches = self._aggregated(matching, exp.GT(this=rows.copy(), expression=zero), test)
+        if not negated:
+            return matches
         none = self._aggregated(inner, exp.EQ(this=rows.copy(), expression=zero.copy()), test)
         open_ = self._aggregated(inner, exp.GT(this=rows, expression=known), test)
-        unknown = exp.or_(exp.Is(this=exp.paren(own.copy()), expression=exp.Null()), open_)
-        return exp.Case(
-            ifs=[
-                exp.If(this=matches, true=exp.true()),
-                exp.If(this=none, true=exp.false()),
-                exp.If(this=unknown, true=exp.Null()),
-            ],
-            default=exp.false(),
-        )
+        asked = exp.Not(this=exp.Is(this=exp.paren(own.copy()), expression=exp.Null()))
+        return exp.paren(exp.or_(none, exp.and_(asked, exp.Not(this=open_), exp.Not(this=matches))))
 
     def _aggregated(self, inner: Inner, value: exp.Expression, at: exp.Expression) -> exp.Expression:
         """A value computed from aggregates over the rows that belong to one row outside."""

@@ -56,16 +56,11 @@ SHAPES: dict[str, str] = {
         "SELECT s.store, CASE WHEN s.store IN (SELECT store FROM stores) THEN 1 WHEN EXISTS (SELECT 1 FROM "
         "items i WHERE i.item = s.item) THEN 2 ELSE 3 END AS c FROM sales s"
     ),
-    "in_as_a_value": (
-        "SELECT s.store, s.store IN (SELECT store FROM stores) AS c, s.store NOT IN (SELECT store FROM stores "
-        "WHERE store IS NOT NULL) AS d FROM sales s"
-    ),
     "having_subquery": (
         "SELECT s.store, SUM(s.qty) AS q FROM sales s GROUP BY s.store HAVING SUM(s.qty) > (SELECT AVG(qty) FROM sales)"
     ),
-    "scalar_of_a_group": (
-        "SELECT s.store, SUM(s.qty) AS q, (SELECT MAX(city) FROM stores t WHERE t.store = s.store) AS c FROM "
-        "sales s GROUP BY s.store"
+    "scalar_beside_groups": (
+        "SELECT s.store, SUM(s.qty) AS q, (SELECT MAX(area) FROM stores) AS c FROM sales s GROUP BY s.store"
     ),
     "intersect": ("SELECT store FROM sales INTERSECT SELECT store FROM stores"),
     "except": ("SELECT store, item FROM sales EXCEPT SELECT kind, item FROM items"),
@@ -139,3 +134,11 @@ SHAPES: dict[str, str] = {
     ),
 }
 """Construct -> SELECT."""
+
+OF_SPARK: dict[str, str] = {
+    "in_as_a_value": (
+        "SELECT s.store, s.store IN (SELECT store FROM stores) AS c, s.store NOT IN (SELECT store FROM stores "
+        "WHERE store IS NOT NULL) AS d FROM sales s"
+    ),
+}
+"""Constructs that have another meaning for Spark than for DuckDB and the standard."""
