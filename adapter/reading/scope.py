@@ -25,6 +25,14 @@ def placed(name: str) -> exp.Column:
     return tree
 
 
+def settled_names(tree: exp.Expression) -> exp.Expression:
+    """A copy of an expression over the plan's columns, marked so that it is not resolved again."""
+    copy = tree.copy()
+    for node in copy.find_all(exp.Column):
+        node.meta[PLACED] = True
+    return copy
+
+
 @dataclass(frozen=True)
 class Item:
     """One FROM item. columns: (the user's name, the plan's name); qualifiers: the ways a column may be prefixed."""

@@ -18,7 +18,7 @@ from .aggregates import aggregate_calls, over
 from .joins import on, place
 from .refuse import refuse
 from .scalars import scalar
-from .scope import Scope, placed, resolve
+from .scope import Scope, placed, resolve, settled_names
 
 if TYPE_CHECKING:
     from .lower import Lowering
@@ -163,7 +163,7 @@ class Subqueries:
             return matches
         none = self._aggregated(inner, exp.EQ(this=rows.copy(), expression=zero.copy()), test)
         open_ = self._aggregated(inner, exp.GT(this=rows, expression=known), test)
-        asked = exp.Not(this=exp.Is(this=exp.paren(own.copy()), expression=exp.Null()))
+        asked = exp.Not(this=exp.Is(this=exp.paren(settled_names(own)), expression=exp.Null()))
         return exp.paren(exp.or_(none, exp.and_(asked, exp.Not(this=open_), exp.Not(this=matches))))
 
     def _aggregated(self, inner: Inner, value: exp.Expression, at: exp.Expression) -> exp.Expression:

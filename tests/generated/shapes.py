@@ -24,7 +24,6 @@ SHAPES: dict[str, str] = {
     ),
     "full_join_using": ("SELECT store, qty, city FROM sales FULL JOIN stores USING (store)"),
     "right_join_using": ("SELECT store, qty, city FROM sales RIGHT JOIN stores USING (store)"),
-    "semi_join_using": ("SELECT * FROM sales LEFT SEMI JOIN stores USING (store)"),
     "anti_join": ("SELECT s.* FROM sales s LEFT ANTI JOIN stores t ON s.store = t.store AND t.opened > s.day"),
     "left_join_range": ("SELECT s.store, t.city FROM sales s LEFT JOIN stores t ON s.qty < t.store"),
     "exists_residual": (
@@ -136,9 +135,10 @@ SHAPES: dict[str, str] = {
 """Construct -> SELECT."""
 
 OF_SPARK: dict[str, str] = {
+    "semi_join_using": ("SELECT * FROM sales LEFT SEMI JOIN stores USING (store)"),
     "in_as_a_value": (
         "SELECT s.store, s.store IN (SELECT store FROM stores) AS c, s.store NOT IN (SELECT store FROM stores "
         "WHERE store IS NOT NULL) AS d FROM sales s"
     ),
 }
-"""Constructs that have another meaning for Spark than for DuckDB and the standard."""
+"""Constructs that have another meaning, or another order of columns, for Spark than for DuckDB."""
