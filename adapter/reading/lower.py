@@ -21,7 +21,7 @@ from .refuse import refuse
 from .relations import Catalog, Kind, Relation, Typer
 from .scalars import scalar
 from .scope import Item, Scope, resolve
-from .select_list import has_limit, lower_select_list, top
+from .select_list import has_limit, lower_select_list, top, unordered
 from .set_operations import combined
 from .subqueries import Subqueries
 from .windows import named_windows
@@ -97,7 +97,7 @@ class Lowering:
     def _limited(self, tree: exp.SetOperation, node: Node) -> Node:
         order = tree.args.get("order")
         if order is None:
-            raise refuse("LIMIT without ORDER BY", "keeps whichever rows come first", tree.args.get("limit") or tree)
+            return unordered(tree, node)
         names = {n.lower(): n for n in node.columns}
         keys = []
         for o in order.expressions:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, column, columns
+from ..algebra.keys import unique_key
 from ..algebra.nodes import Filter, Node, Project, Window
 from ..names import free_name
 from .aggregates import aggregate_calls
@@ -53,7 +54,7 @@ def lower_select_list(tree: exp.Select, source: Node, scope: Scope, subqueries: 
     names = [n for n, _ in listed]
     result: Node = Project(source, tuple((n, Expr.of(e)) for n, e in zip(names, shown, strict=True)))
     if not ordered:
-        return distinct(result) if tree.args.get("distinct") else result
+        return unordered(tree, distinct(result) if tree.args.get("distinct") else result)
     return _top(tree, result, source, shown, ordered, order)
 
 
@@ -63,8 +64,8 @@ def _top(tree: exp.Select, result: Project, source: Node, shown, ordered, order)
     hidden = [free_name(f"order_{i}", taken) for i in range(len(ordered))]
     if tree.args.get("distinct"):
         # Only what is shown can be ordered by then.
-        by_text = {Expr.of(e).text: n for n, e in zip(result.columns, shown, strict=True)}
-        keys = [by_text.get(Expr.of(e).text) for e in ordered]
+        by_text = {Expr.of(e.unnest()).text: n for n, e in zip(result.columns, shown, strict=True)}
+        keys = [by_text.get(Expr.of(e.unnest()).text) for e in ordered]
         if None in keys:
             raise refuse("ORDER BY of a DISTINCT", "orders by what is not selected", tree)
         return top(distinct(result), [k for k in keys if k is not None], order, tree)
@@ -89,6 +90,13 @@ def top(node: Node, keys: list[str], order: list[exp.Ordered], tree: exp.Express
     return Project(placed, tuple(zip(node.columns, columns(node.columns), strict=True)))
 
 
+def unordered(tree: exp.Expression, node: Node) -> Node:
+    """The relation where no order is given: a LIMIT of what has at most one row is none."""
+    if has_limit(tree) and not (unique_key(node, {}) == () and _number(tree, "limit") and not _number(tree, "offset")):
+        raise refuse("LIMIT without ORDER BY", "keeps whichever rows come first", tree.args.get("limit") or tree)
+    return node
+
+
 def has_limit(tree: exp.Expression) -> bool:
     return bool(tree.args.get("limit") or tree.args.get("offset"))
 
@@ -109,7 +117,7 @@ def _order(tree: exp.Select, outputs: list[Output], resolved) -> list[exp.Ordere
         return []
     clause = tree.args.get("order")
     if clause is None:
-        raise refuse("LIMIT without ORDER BY", "keeps whichever rows come first", tree.args.get("limit") or tree)
+        return []
     order = []
     for o in clause.expressions:
         ordinal = isinstance(o.this, exp.Literal) and not o.this.is_string
