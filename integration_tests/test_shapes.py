@@ -8,13 +8,13 @@ from integration_tests.test_generated import create_sources, run, wrong_after_re
 from tests.generated.shapes import OF_SPARK, SHAPES
 from tests.generated.tables import Script
 
-REFRESHES = 2
+REFRESHES = 1
 
 MODELS = SHAPES | OF_SPARK
 
 
 def test_every_construct_is_maintained_incrementally(maintained: Maintained) -> None:
-    """One script of changes for all of them; every third is applied without its key, as exact retractions."""
+    """One batch of changes for all of them; every third is applied without its key, as exact retractions."""
     script = Script.random(7, REFRESHES)
     create_sources(maintained)
     run(maintained, script.rounds[0])
