@@ -87,7 +87,7 @@ class Lowering:
 
     def _set_operation(self, tree: exp.SetOperation, ctes: Mapping[str, Node]) -> Node:
         allowed = {"this", "expression", "distinct", "with_", "order", "limit", "offset"}
-        self._only(tree, allowed, f"{tree.key.upper()}")
+        self._only(tree, allowed, tree.key.upper())
         if tree.args.get("by_name"):
             raise refuse("UNION BY NAME", "is not maintained", tree, "list the columns in one order")
         left, right = self._one_type(tuple(self.query(side, ctes) for side in (tree.this, tree.expression)))

@@ -100,10 +100,7 @@ class Subqueries:
         return self._one_sided(node, inner.rows, inner.correlated, kind, test)
 
     def _in(self, node: Node, test: exp.In, kind: JoinKind) -> Node:
-        inner = self._inner(test.args["query"])
-        asked = _tuple(test.this)
-        if any(aggregate_calls(v) for v in inner.values):
-            inner = self._whole(test.args["query"])
+        inner, asked = self._asked(test), _tuple(test.this)
         if len(asked) != len(inner.values):
             raise refuse("IN", "compares a struct with columns", test, "name the columns one by one")
         conditions = list(inner.correlated)
@@ -147,9 +144,7 @@ class Subqueries:
     def _in_value(self, test: exp.In, *, negated: bool) -> exp.Expression:
         """As Spark has it, never NULL: IN is whether a row matches, NOT IN whether none does and no NULL leaves it
         open. (The standard would have NULL where it is open; a condition cannot tell, a SELECT list can.)"""
-        inner = self._inner(test.args["query"])
-        if any(aggregate_calls(v) for v in inner.values):
-            inner = self._whole(test.args["query"])
+        inner = self._asked(test)
         if len(inner.values) != 1:
             raise refuse("IN over several columns", "is maintained in WHERE alone, as a condition of its own", test)
         value = inner.values[0]
@@ -240,6 +235,11 @@ class Subqueries:
             body = within.replaced(selected.unalias())
             values.append(scalar(resolve(body, scope, {}), "a subquery", aggregates=True))
         return Inner(within.attached(rows), tuple(values), tuple(scope.correlated))
+
+    def _asked(self, test: exp.In) -> Inner:
+        """The rows that IN looks through: an aggregate is one of them only as a whole."""
+        inner = self._inner(test.args["query"])
+        return self._whole(test.args["query"]) if any(aggregate_calls(v) for v in inner.values) else inner
 
     def _whole(self, tree: exp.Expression) -> Inner:
         """A subquery of any shape that reads nothing of the SELECT around it."""

@@ -162,15 +162,7 @@ class Renderer:
             return self._with_unit(node, left, right)
         if right.joins:
             right = self._over(right.select(), node.right.columns, "joined")
-        on = [
-            (exp.NullSafeEQ if safe else exp.EQ)(
-                this=_operand(left.expression(l)), expression=_operand(right.expression(r))
-            )
-            for l, r, safe in node.equalities
-        ]
-        columns = {**left.columns, **right.columns}
-        if node.residual is not None:
-            on.append(exp.paren(replace_columns(node.residual.tree, columns), copy=False))
+        columns, on = {**left.columns, **right.columns}, _on(node, left, right)
         join = (
             exp.Join(this=right.source, on=exp.and_(*on, copy=False))
             if on
@@ -186,19 +178,11 @@ class Renderer:
         computed = any(not isinstance(e, exp.Column) for e in right.columns.values())
         if right.source is None or right.joins or right.where or right.laterals or computed:
             right = self._over(right.select(), node.right.columns, "joined")
-        met = {**left.columns, **right.columns}
-        on = [
-            (exp.NullSafeEQ if safe else exp.EQ)(
-                this=_operand(left.expression(l)), expression=_operand(right.expression(r))
-            )
-            for l, r, safe in node.equalities
-        ]
-        if node.residual is not None:
-            on.append(exp.paren(replace_columns(node.residual.tree, met), copy=False))
+        on = _on(node, left, right)
         kind = {JoinKind.SEMI: "SEMI", JoinKind.ANTI: "ANTI"}.get(node.kind)
         condition = exp.and_(*on, copy=False) if on else exp.true()
         join = exp.Join(this=right.source, side="LEFT", kind=kind, on=condition)
-        columns = met if node.kind.shows_right else left.columns
+        columns = {**left.columns, **right.columns} if node.kind.shows_right else left.columns
         return Block(columns, left.source, [*left.joins, join], left.where)
 
     def _with_unit(self, node: Join, left: Block, right: Block) -> Block:
@@ -267,6 +251,20 @@ def _only_renames(node: Project) -> bool:
     return all(e.column is not None for _, e in node.outputs) and not (
         isinstance(node.child, Aggregate) and not node.child.aggregates
     )
+
+
+def _on(node: Join, left: Block, right: Block) -> list[exp.Expression]:
+    """The conditions of a join, over the tables of both blocks."""
+    on: list[exp.Expression] = [
+        (exp.NullSafeEQ if safe else exp.EQ)(
+            this=_operand(left.expression(l)), expression=_operand(right.expression(r))
+        )
+        for l, r, safe in node.equalities
+    ]
+    if node.residual is not None:
+        met = {**left.columns, **right.columns}
+        on.append(exp.paren(replace_columns(node.residual.tree, met), copy=False))
+    return on
 
 
 def _operand(tree: exp.Expression) -> exp.Expression:
