@@ -1,10 +1,11 @@
 """Spark SQL -> a table that has moved: what was consumed, what is written, and both in one Delta commit.
 
-refresh.py      one refresh: look, decide, compute, write once, make sure; look.py is the first of these
+refresh.py      one refresh: look, decide, compute, write once, make sure; look.py and decide.py are the first two
 spec.py         what was asked for                outcome.py   what was done
 ledger.py       what a table has consumed         history.py   what a Delta log says of a commit
 sources.py      whether a source can say what changed
-incremental.py  feeds and relations, computed once            apply.py   the change, written
+incremental.py  feeds and relations, computed once            measure.py   what is asked about them
+apply.py        the change, written
 engine.py       what is needed of Spark; classic.py over a session here, remote.py by SQL alone
 catalog.py, describe.py   tables and views as they are        problems.py  errors in the user's words
 """

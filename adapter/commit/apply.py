@@ -13,12 +13,12 @@ from ..errors import TargetError
 from ..names import COPIES, PREFIX, WEIGHT
 from ..reading.relations import Columns
 from ..sparksql import statements as sql
-from ..sparksql.bounds import between, bounds_of
 from ..sparksql.render import Renderer
 from . import problems
 from .engine import Engine, Written
 from .incremental import Incremental
 from .ledger import Entry
+from .measure import Measure
 from .spec import ChangelogMode, Spec
 
 CHANGE, HELD = f"{PREFIX}result_change", f"{PREFIX}held"
@@ -41,7 +41,8 @@ class Applied:
 @dataclass
 class Applier:
     """key: what rows are merged by, None for whole rows; checked: a key that is declared and must be verified;
-    commit: runs the one write under the ledger entry; check_unique: raises if the query has rows."""
+    commit: runs the one write under the ledger entry; check_unique: raises if the query has rows; measure: what is
+    asked about what was computed."""
 
     engine: Engine
     spec: Spec
@@ -51,6 +52,7 @@ class Applier:
     entry: Entry
     commit: Callable[[str, Entry], Written]
     check_unique: Callable[[str], None]
+    measure: Measure
 
     @property
     def names(self) -> list[str]:
@@ -116,9 +118,9 @@ class Applier:
     def _signed(self, rows: int, pin: Callable[[str, str], int]) -> Applied:
         if rows == 0:
             return self._nothing()
-        came, left = self._weights()
+        came, left = self.measure.came_and_left(CHANGE)
         if self.spec.changelog_mode is ChangelogMode.APPEND and left:
-            sample = self.engine.rows(
+            sample = self.measure.examples(
                 f"SELECT {sql.listed(self.names)} FROM {CHANGE} WHERE {sql.quoted(WEIGHT)} < 0 LIMIT 3"
             )
             raise problems.append_retracts(sample, self.spec)
@@ -150,9 +152,7 @@ class Applier:
 
     def _bounds(self, relation: str, key: Sequence[str]) -> str:
         """Where in the table the rows with the relation's keys are."""
-        columns = tuple((n, t) for n, t in self.columns if n in key)
-        query = bounds_of(relation, columns)
-        return between(columns, self.engine.rows(query)[0]) if query else ""
+        return self.measure.bounds(relation, tuple((n, t) for n, t in self.columns if n in key))
 
     def _nothing(self) -> Applied:
         self._write("no_op", sql.touch(self.spec.target))
@@ -162,16 +162,9 @@ class Applier:
         entry = self.entry if self.entry.technique else replace(self.entry, technique=technique)
         return self.commit(statement, entry)
 
-    def _weights(self) -> tuple[int, int]:
-        """Rows that came and rows that left, copies counted."""
-        weight = sql.quoted(WEIGHT)
-        query = f"SELECT SUM(GREATEST({weight}, 0)), SUM(GREATEST(-{weight}, 0)) FROM {CHANGE}"
-        came, left = self.engine.rows(query)[0]
-        return int(came or 0), int(left or 0)
-
     def _check_held(self) -> None:
         short = f"{sql.quoted(COPIES)} + {sql.quoted(WEIGHT)} < 0"
-        missing = self.engine.rows(f"SELECT {sql.listed(self.names)} FROM {HELD} WHERE {short} LIMIT 3")
+        missing = self.measure.examples(f"SELECT {sql.listed(self.names)} FROM {HELD} WHERE {short} LIMIT 3")
         if missing:
             raise NotHeld(
                 f"{self.spec.target} does not hold rows that its query has just lost.",

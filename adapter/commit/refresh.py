@@ -13,22 +13,24 @@ from dataclasses import replace
 
 from ..changes.additive import Own
 from ..dialect import print_sql
-from ..errors import Bug, Refusal, TargetError
-from ..reading.relations import Columns, Kind
+from ..errors import Bug, Refusal
+from ..reading.relations import Kind
 from ..reading.sources import pinned
 from ..sparksql.reads import Span, at_version, dated, table
 from ..sparksql.render import Renderer
 from ..sparksql.statements import create, create_empty, duplicates_in, touch
 from . import problems
 from .apply import Applied, Applier, NotHeld
+from .decide import Decision, accepted, decide
 from .engine import Engine, SqlError
 from .history import read_commit
 from .incremental import Incremental
-from .ledger import Consumed, Entry, Position
-from .look import KEY_PROPERTY, look
+from .ledger import Consumed, Entry
+from .look import KEY_PROPERTY, Seen, look
+from .measure import Measure
 from .outcome import Code, Outcome
-from .sources import Change, Lost, change_of, enabling, with_change_feed
-from .spec import LostHistoryPolicy, RefreshMode, Spec
+from .sources import Change, enabling, with_change_feed
+from .spec import RefreshMode, Spec
 
 DEFAULT_PROPERTIES = {"delta.enableDeletionVectors": "true"}
 """What a table is created with unless its tblproperties say otherwise. With deletion vectors a MERGE marks rows as gone
@@ -45,88 +47,35 @@ measured on two cores, a MERGE and the next read of the table take 3.3 s either 
 def refresh(spec: Spec, engine: Engine) -> Outcome:
     """Brings the table up to its sources as they are now. Raises DynamicTableError, having written nothing."""
     started = time.monotonic()
-    run = Refresh(spec, engine)
     try:
-        outcome = run.go()
+        seen = look(spec, engine)
+        outcome = Refresh(spec, engine, seen).carry_out(decide(seen, spec, engine))
     except SqlError as error:
         raise problems.explained(error, spec) from error
     return replace(outcome, seconds=time.monotonic() - started)
 
 
 class Refresh:
-    """The state of one refresh."""
+    """The state of one refresh. measure: what is asked about what was computed."""
 
-    def __init__(self, spec: Spec, engine: Engine) -> None:
-        self.spec, self.engine = spec, engine
-        self.notes: list[str] = []
-
-    def go(self) -> Outcome:
-        seen = look(self.spec, self.engine)
+    def __init__(self, spec: Spec, engine: Engine, seen: Seen, measure: Measure | None = None) -> None:
+        self.spec, self.engine, self.measure = spec, engine, measure or Measure(engine)
         self.target, self.catalog, self.model = seen.target, seen.catalog, seen.model
         self.source_keys, self.key, self.checked = seen.source_keys, seen.key, seen.checked
-        self.definition, position = seen.definition, seen.position
-        if position is None or position.entry is None or self.spec.full_refresh:
-            return self._create(self._why_created(position))
-        self._check_untouched(position)
-        if moved := self._columns_moved(position.entry):
-            return self._create(moved)
-        return self._maintain(position.entry)
+        self.definition, self.position = seen.definition, seen.position
+        self.notes: list[str] = []
 
-    # ---- deciding
-
-    def _check_untouched(self, position: Position) -> None:
-        if position.foreign is not None:
-            c = position.foreign
-            raise TargetError(
-                f"{self.spec.target} was changed by somebody else: {c.operation} in its version {c.version}.",
-                where=self.spec.place,
-                why=f"its ledger ends at version {position.version}; "
-                "building on a change that is not its query's would keep a wrong answer",
-                remedy="rebuild it with `dbt run --full-refresh`, or undo the change: "
-                f"RESTORE TABLE {self.spec.target} TO VERSION AS OF {position.version}",
-            )
-
-    def _columns_moved(self, entry: Entry) -> str | None:
-        """Why the table cannot hold the SELECT's rows as it is, if it cannot."""
-        assert self.target is not None
-        if _comparable(entry.columns) != _comparable(self.model.columns):
-            return "the columns of the SELECT changed"
-        if [n.lower() for n, _ in self.target.columns] != [n.lower() for n, _ in entry.columns]:
-            return "the table's columns are no longer those of the SELECT"
-        return None
-
-    def _why_created(self, position: Position | None) -> str | None:
-        if position is None:
-            return None
-        if self.spec.full_refresh:
-            return "--full-refresh was asked for"
-        return "the table has no ledger of a dynamic table"
-
-    def _maintain(self, entry: Entry) -> Outcome:
-        if entry.definition != self.definition:
-            return self._recompute(entry, "the SELECT or its configuration changed")
-        refusal = self.model.refusal
-        if refusal is not None and self.model.volatile:
-            return self._recompute(entry, refusal.reason)
-        changes: dict[str, Change] = {}
-        for name in self.model.sources:
-            if name not in entry.sources:
-                return self._recompute(entry, f"the source {name} is new")
-            found = change_of(self.engine, self.catalog.tables[name], entry.sources[name])
-            if isinstance(found, Lost):
-                return self._lost(entry, found)
-            if found is not None:
-                changes[name] = found
-        if not changes:
+    def carry_out(self, decision: Decision) -> Outcome:
+        if decision.code is Code.CREATED:
+            return self._create(decision.reason)
+        assert self.position is not None and self.position.entry is not None
+        entry = self.position.entry
+        if decision.code is Code.NO_CHANGE:
             return self._unchanged(entry)
-        if refusal is not None:
-            return self._recompute(entry, refusal.reason)
-        return self._incremental(entry, changes)
-
-    def _lost(self, entry: Entry, lost: Lost) -> Outcome:
-        if self.spec.on_lost_history is LostHistoryPolicy.FAIL:
-            raise lost.error(self.spec.place)
-        return self._recompute(entry, f"the source {lost.source} cannot say what changed: {lost.why}")
+        if decision.code is Code.RECOMPUTE:
+            assert decision.reason is not None
+            return self._recompute(entry, decision.reason)
+        return self.by_change(entry, decision.changes)
 
     def _unchanged(self, entry: Entry) -> Outcome:
         """Nothing to read. Versions that moved without data (OPTIMIZE, properties) are consumed at the next change."""
@@ -188,7 +137,7 @@ class Refresh:
         applied = self._applier(new).difference(self._query())
         return self._outcome(Code.RECOMPUTE, new, entry, applied, None)
 
-    def _incremental(self, entry: Entry, changes: Mapping[str, Change]) -> Outcome:
+    def by_change(self, entry: Entry, changes: Mapping[str, Change]) -> Outcome:
         assert self.model.node is not None and self.target is not None
         work = Incremental(self.engine, self.model, changes, self.source_keys, self.spec)
         spans = {
@@ -201,7 +150,7 @@ class Refresh:
         try:
             lost = work.read_feeds()
             if lost is not None:
-                return self._lost(entry, lost)
+                return self._recompute(entry, accepted(lost, self.spec))
             if not work.changed:
                 new = self._entry("no_op", None, entry.generation, entry.sequence + 1, self._base(), 0)
                 self._commit(touch(self.spec.target), new)
@@ -218,15 +167,16 @@ class Refresh:
             lost = work.lost_by(error)
             if lost is None:
                 raise
-            return self._lost(entry, lost)
+            return self._recompute(entry, accepted(lost, self.spec))
         finally:
             work.forget()
         return self._recompute(entry, not_held)
 
     def _applier(self, entry: Entry) -> Applier:
         return Applier(
-            self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique
-        )
+            self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique,
+            self.measure,
+        )  # fmt: skip
 
     def _commit(self, statement: str, entry: Entry):
         assert self.target is not None
@@ -256,7 +206,7 @@ class Refresh:
         raise problems.raced(self.spec)
 
     def _check_unique(self, query: str) -> None:
-        rows = self.engine.rows(query)
+        rows = self.measure.examples(query)
         if rows:
             raise problems.not_unique(rows, self.checked, self.spec)
 
@@ -305,7 +255,3 @@ class Refresh:
             code, applied.technique if code is Code.INCREMENTAL else "recompute", new.reason, rows_in,
             applied.inserted, applied.updated, applied.deleted, self._versions(old), notes=tuple(self.notes),
         )  # fmt: skip
-
-
-def _comparable(columns: Columns) -> list[tuple[str, str]]:
-    return [(n.lower(), t.lower()) for n, t in columns]

@@ -8,6 +8,7 @@ from dbt_spark_dynamic.changes.change_plan import Shape
 from dbt_spark_dynamic.commit.apply import Applier
 from dbt_spark_dynamic.commit.incremental import Incremental
 from dbt_spark_dynamic.commit.ledger import Entry
+from dbt_spark_dynamic.commit.measure import Measure
 from dbt_spark_dynamic.commit.sources import Change
 from dbt_spark_dynamic.commit.spec import Spec
 from dbt_spark_dynamic.pipeline import Model, compile_model
@@ -52,8 +53,9 @@ class Maintained:
                 columns=self.model.columns,
             )  # fmt: skip
             applier = Applier(
-                duck, spec, self.model.columns, self._key, (), entry, lambda sql, _: duck.write(sql, {}), _unused
-            )
+                duck, spec, self.model.columns, self._key, (), entry, lambda sql, _: duck.write(sql, {}), _unused,
+                Measure(duck),
+            )  # fmt: skip
             spans = dict.fromkeys((*self.model.sources, TARGET), span)
             applier.plan(plan, work, Renderer(dated(spans), work.name))
         finally:

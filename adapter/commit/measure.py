@@ -1,0 +1,34 @@
+"""What a refresh asks about the relations it has computed before it writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..names import WEIGHT
+from ..reading.relations import Columns
+from ..sparksql import statements as sql
+from ..sparksql.bounds import between, bounds_of
+from .engine import Engine
+
+
+class Measure:
+    """Asked of Spark. `rehearsal.py` has the other one, which assumes instead of asking."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def came_and_left(self, change: str) -> tuple[int, int]:
+        """Rows that came and rows that left in a signed relation, copies counted."""
+        weight = sql.quoted(WEIGHT)
+        query = f"SELECT SUM(GREATEST({weight}, 0)), SUM(GREATEST(-{weight}, 0)) FROM {change}"
+        came, left = self._engine.rows(query)[0]
+        return int(came or 0), int(left or 0)
+
+    def bounds(self, relation: str, columns: Columns) -> str:
+        """Where in the table the rows with the relation's values are, as a condition; empty if nothing says it."""
+        query = bounds_of(relation, columns)
+        return between(columns, self._engine.rows(query)[0]) if query else ""
+
+    def examples(self, query: str) -> list[tuple[Any, ...]]:
+        """The rows of a query that has a few of them at the most, and none if all is well."""
+        return self._engine.rows(query)
