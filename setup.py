@@ -9,6 +9,7 @@ WORKSHOP = "dbt_spark_dynamic"
 FOLDERS = {
     WORKSHOP: "adapter",
     "dbt.adapters.spark_dynamic": "dbt/adapters/spark_dynamic",
+    "dbt.adapters.spark_dynamic.cli": "dbt/adapters/spark_dynamic/cli",
     "dbt.include.spark_dynamic": "dbt/include/spark_dynamic",
     "dbt.include.spark_dynamic.macros": "macros",
 }
@@ -28,6 +29,7 @@ setup(
         "dbt.include.spark_dynamic.macros": ["*.yml", "**/*.sql"],
         f"{WORKSHOP}.embedded": ["log4j2.properties"],
     },
+    entry_points={"console_scripts": ["dbt-dynamic = dbt.adapters.spark_dynamic.cli:cli"]},
     zip_safe=False,
     install_requires=[
         # dbt itself; 1.12 parses with a binary that cannot be built everywhere yet.

@@ -24,6 +24,9 @@ from .differentiate import change
 from .restrict import restrict
 from .simplify import simplify
 
+FALLING = "falling_groups"
+"""What the relation of the groups that are computed again is called."""
+
 ROWS_NET = "rows_net"
 """How many rows a group won or lost."""
 
@@ -84,7 +87,7 @@ def added(model: Node, own: Own, d: Derivation) -> Added | None:
     falls = _falling(node, keys, parts, changes, own, shows)
     if falls is None:
         return Added(additions, None, None)
-    falling = d.keys(falls, "groups that are computed again", "falling_groups")
+    falling = d.keys(falls, "groups that are computed again", FALLING)
     return Added(additions, falling, restrict(at(model, Time.AFTER), columns(additions.key) or (integer(1),), falling))
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from ..changes.additive import Own
 from ..dialect import print_sql
 from ..errors import Bug, Refusal
+from ..pipeline import Model
 from ..reading.relations import Kind
 from ..reading.sources import pinned
 from ..sparksql.reads import Span, at_version, dated, table
@@ -75,7 +76,7 @@ class Refresh:
         if decision.code is Code.RECOMPUTE:
             assert decision.reason is not None
             return self._recompute(entry, decision.reason)
-        return self.by_change(entry, decision.changes)
+        return self._incremental(entry, decision.changes)
 
     def _unchanged(self, entry: Entry) -> Outcome:
         """Nothing to read. Versions that moved without data (OPTIMIZE, properties) are consumed at the next change."""
@@ -137,7 +138,7 @@ class Refresh:
         applied = self._applier(new).difference(self._query())
         return self._outcome(Code.RECOMPUTE, new, entry, applied, None)
 
-    def by_change(self, entry: Entry, changes: Mapping[str, Change]) -> Outcome:
+    def _incremental(self, entry: Entry, changes: Mapping[str, Change]) -> Outcome:
         assert self.model.node is not None and self.target is not None
         work = Incremental(self.engine, self.model, changes, self.source_keys, self.spec)
         spans = {
@@ -155,8 +156,7 @@ class Refresh:
                 new = self._entry("no_op", None, entry.generation, entry.sequence + 1, self._base(), 0)
                 self._commit(touch(self.spec.target), new)
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry))
-            # Keys that are only declared are checked on whole rows, which additions to the table's own are not.
-            own = None if self.checked else Own(self.target.name, dict(self.model.columns))
+            own = own_table(self.target.name, self.model, self.checked)
             plan = work.plan(own, by_key=self.key is not None)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
             applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name))
@@ -255,3 +255,9 @@ class Refresh:
             code, applied.technique if code is Code.INCREMENTAL else "recompute", new.reason, rows_in,
             applied.inserted, applied.updated, applied.deleted, self._versions(old), notes=tuple(self.notes),
         )  # fmt: skip
+
+
+def own_table(name: str, model: Model, checked: tuple[str, ...]) -> Own | None:
+    """The table as a relation that its own change plan may read; None if it must not."""
+    # Keys that are only declared are checked on whole rows, which additions to the table's own are not.
+    return None if checked else Own(name, dict(model.columns))

@@ -15,6 +15,7 @@ from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt.adapters.spark_dynamic import __version__
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
 from dbt.adapters.spark_dynamic.dynamic_table import DynamicTables
+from dbt.adapters.spark_dynamic.explaining import Explaining
 from dbt.adapters.spark_dynamic.seeds import Seeds
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class SparkDynamicConfig(SparkConfig):
     tblproperties: dict[str, str] | None = None
 
 
-class SparkDynamicAdapter(DynamicTables, Seeds, SparkAdapter):
+class SparkDynamicAdapter(DynamicTables, Explaining, Seeds, SparkAdapter):
     ConnectionManager = SparkDynamicConnectionManager
     AdapterSpecificConfigs = SparkDynamicConfig
 

@@ -1,0 +1,104 @@
+"""The law of change of each node, as data: what `explain` shows beside a node and the operator pages begin with.
+
+The laws themselves are carried out in `differentiate.py`, `affected.py`, `restrict.py` and `additive.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+from ..algebra.nodes import Aggregate, Filter, Generate, Join, JoinKind, Node, Project, Scan, UnionAll, Unit, Window
+
+
+@dataclass(frozen=True)
+class Law:
+    """kind: its class; formula: with R⁻ and R⁺ the relation before and after, ΔR its signed rows between; reads: what a
+    refresh has to read for it, in one clause."""
+
+    kind: str
+    formula: str
+    reads: str
+
+
+SOURCE = Law("source", "ΔT = the change feed of T, netted", "the rows that came and left since the last refresh")
+CONSTANT = Law("constant", "Δ1 = ∅", "nothing: it never changes")
+FILTER = Law("linear", "Δσ(R) = σ(ΔR)", "changed rows alone")
+PROJECT = Law("linear", "Δπ(R) = π(ΔR)", "changed rows alone")
+GENERATE = Law("linear", "Δε(R) = ε(ΔR)", "changed rows alone")
+UNION = Law("linear", "Δ(R ∪ S) = ΔR ∪ ΔS", "changed rows alone")
+INNER = Law(
+    "bilinear", "Δ(L ⋈ R) = ΔL ⋈ R⁺ + L⁻ ⋈ ΔR", "of each side, the rows that the other side's changed rows join"
+)
+ONE_SIDED = Law(
+    "one-sided",
+    "ΔJ(L, R) = J(ΔL, R⁻) + J(L*, R⁺) − J(L*, R⁻), L* = rows of L⁺ that meet ΔR",
+    "what changed on the left, and the rows of the left side that meet changed rows of the right one",
+)
+GROUPS = Law(
+    "keyed", "Δγ(R) = γ(R⁺ ⋉ K) − γ(R⁻ ⋉ K), K = groups of the changed rows", "the groups that have changed rows"
+)
+DISTINCT = Law("keyed", "Δδ(R) = δ(R⁺ ⋉ K) − δ(R⁻ ⋉ K), K = the changed rows", "rows equal to a changed row")
+WHOLE = Law("keyed", "Δγ(R) = γ(R⁺) − γ(R⁻)", "all rows: without GROUP BY they are one group")
+PARTITIONS = Law(
+    "keyed",
+    "Δω(R) = ω(R⁺ ⋉ K) − ω(R⁻ ⋉ K), K = partitions of the changed rows",
+    "the partitions that have changed rows",
+)
+ONE_PARTITION = Law("keyed", "Δω(R) = ω(R⁺) − ω(R⁻)", "all rows: without PARTITION BY they are one partition")
+ADDITIVE = Law(
+    "additive", "γ(R⁺) = γ(R⁻) ⊕ γ(ΔR)", "changed rows alone; groups that change and table cannot settle are keyed"
+)
+
+
+@singledispatch
+def law_of(node: Node) -> Law:
+    """The law by which `change` derives a node of a model."""
+    raise NotImplementedError(f"no law of change for {type(node).__name__}")
+
+
+@law_of.register
+def _(node: Scan) -> Law:
+    return SOURCE
+
+
+@law_of.register
+def _(node: Unit) -> Law:
+    return CONSTANT
+
+
+@law_of.register
+def _(node: Filter) -> Law:
+    return FILTER
+
+
+@law_of.register
+def _(node: Project) -> Law:
+    return PROJECT
+
+
+@law_of.register
+def _(node: Generate) -> Law:
+    return GENERATE
+
+
+@law_of.register
+def _(node: UnionAll) -> Law:
+    return UNION
+
+
+@law_of.register
+def _(node: Join) -> Law:
+    return INNER if node.kind is JoinKind.INNER else ONE_SIDED
+
+
+@law_of.register
+def _(node: Aggregate) -> Law:
+    if not node.groups:
+        return WHOLE
+    return GROUPS if node.aggregates else DISTINCT
+
+
+@law_of.register
+def _(node: Window) -> Law:
+    return PARTITIONS if node.partition else ONE_PARTITION

@@ -1,0 +1,223 @@
+"""All that there is to say about a model before it is refreshed, gathered in one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..algebra.keys import SourceKeys, unique_key
+from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, walk
+from ..changes.change_plan import ChangePlan, Shape
+from ..changes.laws import ADDITIVE, Law, law_of
+from ..changes.plan import plan
+from ..commit import problems
+from ..commit.decide import Decision, decide
+from ..commit.engine import Engine, SqlError
+from ..commit.look import Seen, look
+from ..commit.outcome import Code
+from ..commit.refresh import own_table
+from ..commit.spec import ChangelogMode, Spec
+from ..errors import DynamicTableError, Refusal
+from ..reading.relations import Kind
+from .rehearsal import Case, Rehearsed, rehearse
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table that is read. consumed, now: its versions, None where there is none; change: what is known of it."""
+
+    name: str
+    consumed: int | None
+    now: int | None
+    change: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node of the algebra, how deep below the root it stands, and the law by which its change is derived."""
+
+    depth: int
+    node: Node
+    law: Law
+
+
+@dataclass(frozen=True)
+class Technique:
+    """A way to bring the table up to its sources that the plan allows. when: the case it is for."""
+
+    name: str
+    when: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """next_run: what the next run would do; stopped: the error it would stop with instead; steps: the algebra, empty
+    where the SELECT is refused; key: what rows are merged by, and where it comes from; changelog: the same of how
+    changes reach the table; techniques: cheapest first; rehearsed: what would be sent to Spark, by case."""
+
+    target: str
+    place: str
+    next_run: str
+    stopped: str | None
+    refusal: Refusal | None
+    steps: tuple[Step, ...]
+    key: str
+    changelog: str
+    sources: tuple[Source, ...]
+    techniques: tuple[Technique, ...]
+    rehearsed: tuple[Rehearsed, ...]
+    assumed: bool
+
+
+def explain(spec: Spec, engine: Engine) -> Explanation:
+    """Writes nothing, and computes nothing. Raises DynamicTableError for what no refresh can be made of."""
+    try:
+        seen = look(spec, engine)
+        decision, stopped = _decision(seen, spec, engine)
+        node, cases = seen.model.node, _cases(seen, spec, engine, decision)
+        shape = _plan(seen) if node is not None else None
+        return Explanation(
+            target=spec.target,
+            place=spec.place,
+            next_run=_next_run(decision, seen),
+            stopped=stopped,
+            refusal=seen.model.refusal,
+            steps=_steps(node, shape) if node is not None and shape is not None else (),
+            key=_key(seen, spec),
+            changelog=_changelog(spec, seen, shape),
+            sources=_sources(seen, decision),
+            techniques=_techniques(seen, cases),
+            rehearsed=cases,
+            assumed=not decision.changes,
+        )
+    except SqlError as error:
+        raise problems.explained(error, spec) from error
+
+
+def _decision(seen: Seen, spec: Spec, engine: Engine) -> tuple[Decision, str | None]:
+    """What the next run does, or what it stops with; then as for a table that has nothing to do."""
+    try:
+        return decide(seen, spec, engine), None
+    except DynamicTableError as error:
+        return Decision(Code.NO_CHANGE), str(error)
+
+
+def _next_run(decision: Decision, seen: Seen) -> str:
+    if decision.code is Code.CREATED:
+        return f"CREATED, because {decision.reason or 'there is no such table yet'}"
+    if decision.code is Code.RECOMPUTE:
+        return f"RECOMPUTE, because {decision.reason}"
+    if decision.code is Code.NO_CHANGE:
+        return "NO CHANGE, because no source has new data"
+    return f"INCREMENTAL, because {len(decision.changes)} of {len(seen.model.sources)} sources changed"
+
+
+def _cases(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> tuple[Rehearsed, ...]:
+    """One for each technique that a refresh may come to once the table is there."""
+    if seen.model.refusal is not None:
+        recompute = Decision(Code.RECOMPUTE, seen.model.refusal.reason)
+        return (rehearse(spec, engine, seen, recompute, Case.GENERAL),)
+    found: list[Rehearsed] = []
+    for case in Case:
+        if case is Case.GENERAL and spec.changelog_mode is ChangelogMode.APPEND:
+            continue
+        by_change = Decision(Code.INCREMENTAL, changes=decision.changes)
+        rehearsed = rehearse(spec, engine, seen, by_change, case)
+        if all(r.statements != rehearsed.statements for r in found):
+            found.append(rehearsed)
+    return tuple(found)
+
+
+def _plan(seen: Seen) -> ChangePlan:
+    """As if every source had changed."""
+    assert seen.model.node is not None
+    own = own_table(seen.target.name if seen.target else "the table", seen.model, seen.checked)
+    return plan(seen.model.node, frozenset(seen.model.sources), seen.source_keys, own, by_key=seen.key is not None)
+
+
+def _steps(model: Node, shape: ChangePlan) -> tuple[Step, ...]:
+    additive = shape.shape is Shape.ADDITIVE
+    top = next((n for n in walk(model) if isinstance(n, Aggregate)), None) if additive else None
+
+    def below(node: Node, depth: int) -> list[Step]:
+        if _only_passes(node):
+            return below(node.children[0], depth)
+        law = ADDITIVE if node is top else law_of(node)
+        return [Step(depth, node, law), *(s for c in node.children for s in below(c, depth + 1))]
+
+    return tuple(below(model, 0))
+
+
+def _only_passes(node: Node) -> bool:
+    """A projection that leaves columns out and does nothing else."""
+    return isinstance(node, Project) and all(e.column == name for name, e in node.outputs)
+
+
+def _key(seen: Seen, spec: Spec) -> str:
+    derived = unique_key(seen.model.node, seen.source_keys) if seen.model.node is not None else None
+    if seen.key is None:
+        by_row = spec.changelog_mode in (ChangelogMode.RETRACT, ChangelogMode.APPEND)
+        if by_row and derived is not None:
+            return f"none is used, because changelog_mode='{spec.changelog_mode.value}' is set"
+        return "none: no columns are known to be unique in the result; unique_key can declare some"
+    if not seen.key:
+        return "none is needed: there is at most one row"
+    listed = ", ".join(seen.key)
+    if derived is None:
+        return f"({listed}), declared by unique_key and checked at every refresh"
+    assert seen.model.node is not None
+    origin = f"({listed}), derived from {_origin(seen.model.node, seen.source_keys)}"
+    if seen.checked:
+        origin += f"; unique_key ({', '.join(seen.checked)}) is checked at every refresh"
+    return origin
+
+
+def _origin(node: Node, sources: SourceKeys) -> str:
+    """The part of the model that makes its key unique."""
+    if isinstance(node, Aggregate):
+        return "GROUP BY" if node.aggregates else "DISTINCT"
+    if isinstance(node, Scan):
+        return f"the key of {node.source}"
+    if isinstance(node, Filter) and unique_key(node.child, sources) != unique_key(node, sources):
+        return "ROW_NUMBER() … = 1"
+    if isinstance(node, Join) and node.kind.shows_right:
+        both = [_origin(c, sources) for c in node.children if unique_key(c, sources) is not None]
+        return " and ".join(dict.fromkeys(both))
+    return _origin(node.children[0], sources)
+
+
+def _changelog(spec: Spec, seen: Seen, shape: ChangePlan | None) -> str:
+    mode = spec.changelog_mode
+    if mode is not ChangelogMode.AUTO:
+        return f"{mode.value}, as set by changelog_mode"
+    if seen.key is None:
+        return "retract: exact copies of rows come and go; append where none go"
+    if shape is not None and shape.shape is Shape.SIGNED:
+        return "upsert by the key; append where no row goes"
+    return "upsert by the key"
+
+
+def _sources(seen: Seen, decision: Decision) -> tuple[Source, ...]:
+    entry = seen.position.entry if seen.position else None
+    found = []
+    for name in seen.model.sources:
+        table = seen.catalog.tables[name]
+        consumed = entry.sources.get(name) if entry is not None else None
+        if table.kind is not Kind.DELTA:
+            found.append(Source(name, None, None, f"{table.provider}: cannot say what changed"))
+            continue
+        how = "change feed" if table.has_change_feed else "no change feed"
+        change = decision.changes.get(name)
+        if change is not None:
+            how = "change feed" if change.feed else "two versions compared"
+            how = f"{'some' if change.rows is None else change.rows} changed rows, {how}"
+        found.append(Source(name, consumed.version if consumed else None, table.version, how))
+    return tuple(found)
+
+
+def _techniques(seen: Seen, cases: tuple[Rehearsed, ...]) -> tuple[Technique, ...]:
+    whole = Technique("recompute", "the whole SELECT again, applied as a difference; right whatever changed")
+    if seen.model.refusal is not None:
+        return (replace(whole, when=f"the only one, because {seen.model.refusal}"),)
+    if len(cases) == 1:
+        return (Technique(cases[0].outcome.technique, "whatever changed"), whole)
+    return (*(Technique(c.outcome.technique, c.case.value) for c in cases), whole)
