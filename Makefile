@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test laws lint bench clean
+.PHONY: setup demo test laws lint docs bench clean
 
 # Everything into .venv, and a Java from PyPI where this machine has none.
 setup: $(STAMP)
@@ -23,6 +23,10 @@ laws: $(STAMP)
 
 lint: $(STAMP)
 	@$(PY) -m ruff check .
+
+# The pages of docs/ that are printed from the code.
+docs: $(STAMP)
+	@$(PY) -m docs.printing
 
 # What a refresh costs, beside a rebuild.
 bench: $(STAMP)

@@ -34,12 +34,17 @@ class DeltaSpark(Spark):
 
 
 def parse(sql: str) -> exp.Expression:
-    """One statement as a tree. Raises sqlglot.errors.SqlglotError where it is not Spark SQL that sqlglot knows."""
+    """One statement as a tree, without its comments: those that are printed are ours.
+
+    Raises sqlglot.errors.SqlglotError where it is not Spark SQL that sqlglot knows."""
     from sqlglot import parse_one
 
-    return parse_one(sql, dialect=DeltaSpark)
+    tree = parse_one(sql, dialect=DeltaSpark)
+    for node in tree.walk():
+        node.comments = None
+    return tree
 
 
 def print_sql(tree: exp.Expression, *, pretty: bool = False) -> str:
     """The tree as Spark SQL. Raises sqlglot.errors.UnsupportedError rather than print another meaning."""
-    return tree.sql(dialect=DeltaSpark, unsupported_level=ErrorLevel.RAISE, pretty=pretty, comments=False)
+    return tree.sql(dialect=DeltaSpark, unsupported_level=ErrorLevel.RAISE, pretty=pretty)

@@ -42,6 +42,10 @@ class Feed:
     def named(self) -> Named:
         return Named(self.name, weighted(self.columns))
 
+    @property
+    def why(self) -> str:
+        return f"rows that came to {self.source} (+) and left it (-), equal ones put together"
+
 
 @dataclass
 class Derivation:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
-from ..changes.derivation import Binding
-from ..dialect import print_sql
 from ..errors import TargetError
 from ..names import COPIES, PREFIX, WEIGHT
 from ..reading.relations import Columns
@@ -60,8 +58,8 @@ class Applier:
 
     def plan(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Applied:
         """Computes the plan's relations in order and applies the last one."""
-        rows = {b.name: work.pin(b.name, _explained(b, renderer)) for b in plan.bindings}
-        result = _explained(plan.result, renderer)
+        rows = {b.name: work.pin(b.name, sql.explained(b.why, renderer.query(b.node))) for b in plan.bindings}
+        result = sql.explained(plan.result.why, renderer.query(plan.result.node))
         if plan.shape is Shape.SIGNED:
             return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q))
         again = plan.affected is not None and rows[plan.affected.name] > 0
@@ -71,7 +69,7 @@ class Applier:
             return self._upsert(plan.key, "keyed", upserts)
         if rows[plan.additions.changes] == 0:
             return self._nothing()
-        added = print_sql(renderer.query(plan.additions.rows), pretty=True)
+        added = sql.explained("what is added to the table's own rows", renderer.query(plan.additions.rows))
         if again:
             added = sql.additions(added, UPSERTS, *self._keys(plan, work), self.names)
         work.pin("additions", added)
@@ -172,8 +170,3 @@ class Applier:
                 why=f"for example {missing[0]!r}",
                 remedy="rebuild it with `dbt run --full-refresh`",
             )
-
-
-def _explained(binding: Binding, renderer: Renderer) -> str:
-    """The binding's SQL, and before it what it is: for whoever reads target/run or Spark's own log."""
-    return f"/* {binding.why} */\n{print_sql(renderer.query(binding.node), pretty=True)}"

@@ -9,10 +9,10 @@ from ..changes.additive import Own
 from ..changes.change_plan import ChangePlan
 from ..changes.derivation import Derivation, Feed
 from ..changes.plan import plan
-from ..dialect import print_sql
 from ..names import PREFIX
 from ..pipeline import Model
 from ..sparksql.reads import net_change, net_difference
+from ..sparksql.statements import explained
 from .engine import Engine, SqlError
 from .sources import Change, Lost, has_no_feed, is_unreadable
 from .spec import Spec
@@ -61,11 +61,11 @@ class Incremental:
     def _pin_feed(self, feed: Feed, change: Change) -> int:
         if change.feed:
             try:
-                return self.pin(feed.name, print_sql(net_change(feed, change.span)))
+                return self.pin(feed.name, explained(feed.why, net_change(feed, change.span)))
             except SqlError as error:
                 if not has_no_feed(error):
                     raise
-        return self.pin(feed.name, print_sql(net_difference(feed, change.span)), few=False)
+        return self.pin(feed.name, explained(feed.why, net_difference(feed, change.span)), few=False)
 
     def plan(self, own: Own | None, *, by_key: bool) -> ChangePlan:
         assert self._model.node is not None

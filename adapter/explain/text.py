@@ -33,7 +33,7 @@ def sections(e: Explanation) -> list[Section]:
     if e.refusal is not None:
         found.append(Section("Recomputed, because", _refused(e)))
     if e.steps:
-        found.append(Section("Algebra, and the law by which each node's change is derived", _tree(e.steps)))
+        found.append(Section("Algebra, and the law by which each node's change is derived", _algebra(e.steps)))
     found.append(Section("Key", e.key))
     found.append(Section("Changelog", e.changelog))
     found.append(Section("Sources", _sources(e)))
@@ -63,13 +63,14 @@ def _refused(e: Explanation) -> str:
     return "\n".join(said)
 
 
-def _tree(steps: Sequence[Step]) -> str:
-    shown = [(INDENT * s.depth + line(s.node), s.law) for s in steps]
-    kinds = max(len(law.kind) for _, law in shown)
-    laws = list(dict.fromkeys(law for _, law in shown))
-    rows = [f"{law.kind:<{kinds}}  {node}" for node, law in shown]
-    said = [f"{law.kind:<{kinds}}  {law.formula}; reads {law.reads}" for law in laws]
-    return "\n".join([*rows, "", *said])
+def tree(steps: Sequence[Step]) -> str:
+    """A line for each node: the class of its law, and the node, indented by its depth."""
+    return _aligned([(s.law.kind, INDENT * s.depth + line(s.node)) for s in steps])
+
+
+def _algebra(steps: Sequence[Step]) -> str:
+    laws = dict.fromkeys(s.law for s in steps)
+    return f"{tree(steps)}\n\n{_aligned([(law.kind, law.formula, f'reads {law.reads}') for law in laws])}"
 
 
 def _sources(e: Explanation) -> str:
@@ -91,15 +92,15 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
 
 def _statements(rehearsed: Rehearsed, first: Rehearsed) -> Section:
     """The statements of a case. What it has in common with the first one is not shown again."""
-    shown = rehearsed.statements
+    statements = rehearsed.statements
     title = f"SQL of {rehearsed.outcome.technique}"
     if rehearsed is not first:
-        common = sum(1 for _ in _common(shown, first.statements))
+        common = sum(1 for _ in _common(statements, first.statements))
         title += f", after the same first {common} statements" if common else ""
-        shown = shown[common:]
+        statements = statements[common:]
     if rehearsed is not first:
         title += f", {rehearsed.case.value}"
-    return Section(title, "\n\n".join(_statement(s) for s in shown), sql=True)
+    return Section(title, "\n\n".join(shown(s) for s in statements), sql=True)
 
 
 def _common(a: Sequence[Statement], b: Sequence[Statement]) -> Iterator[Statement]:
@@ -109,6 +110,7 @@ def _common(a: Sequence[Statement], b: Sequence[Statement]) -> Iterator[Statemen
         yield one
 
 
-def _statement(s: Statement) -> str:
+def shown(s: Statement) -> str:
+    """A statement below a line that says what becomes of it."""
     head = f"-- {s.relation}, computed once:\n" if s.relation else "-- the one write, whose commit holds the ledger:\n"
     return f"{head}{s.sql};"

@@ -1,7 +1,7 @@
 """Algebra -> one SELECT as a sqlglot tree.
 
 Nodes that SQL can say in one SELECT are put into one: FROM, joins and WHERE gather in an open block until an
-aggregate, a union or a second projection closes it. A closed block becomes a subquery of what reads it.
+aggregate, a union or a second projection closes it. A closed block becomes a CTE that what is above reads by its name.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from ..algebra.nodes import (
     UnionAll,
     Unit,
     Window,
+    scans,
 )
 from ..names import free_name
+from .naming import Title, term, title
 
 TableOf = Callable[[Scan], exp.Expression]
 """The table a scan reads, at the scan's time, without alias."""
@@ -79,11 +81,18 @@ class Renderer:
         self._table_of = table_of
         self._named = named
         self._aliases: set[str] = set()
+        self._tables: set[str] = set()
+        self._ctes: list[exp.CTE] = []
 
     def query(self, node: Node) -> exp.Expression:
         """A complete query whose columns are the node's, in order."""
-        self._aliases = set()
-        return self._query(node)
+        self._aliases, self._ctes = set(), []
+        # A CTE must not stand before a table of its name.
+        self._tables = {s.source.split(".")[-1].strip("`").lower() for s in scans(node)}
+        tree = self._query(node)
+        if self._ctes:
+            tree.set("with_", exp.With(expressions=self._ctes))
+        return tree
 
     def _query(self, node: Node) -> exp.Expression:
         if isinstance(node, UnionAll):
@@ -95,21 +104,25 @@ class Renderer:
         self._aliases.add(alias.lower())
         return alias
 
-    def _over(self, query: exp.Expression, names: tuple[str, ...], alias: str) -> Block:
-        """A block that reads a finished query as a subquery."""
-        alias = self._alias(alias)
-        source = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
-        return Block({n: reference(alias, n) for n in names}, source)
+    def _over(self, query: exp.Expression, names: tuple[str, ...], of: Title) -> Block:
+        """A block that reads a finished query as a CTE."""
+        name = free_name(of.name, self._aliases | self._tables)
+        self._aliases.add(name.lower())
+        if of.says:
+            _first(query).comments = [f" {of.says} "]
+        alias = exp.TableAlias(this=exp.to_identifier(name, quoted=True))
+        self._ctes.append(exp.CTE(this=query, alias=alias))
+        return Block({n: reference(name, n) for n in names}, exp.Table(this=exp.to_identifier(name, quoted=True)))
 
     def _open(self, node: Node) -> Block:
         """The node as a block that can still take conditions and joins."""
         block = self._block(node)
-        return self._over(block.select(), node.columns, "grouped") if block.closed else block
+        return self._over(block.select(), node.columns, title(node)) if block.closed else block
 
     def _joinable(self, node: Node) -> Block:
         """The node as a block that can still take joins: they cannot stand behind a LATERAL VIEW."""
         block = self._open(node)
-        return self._over(block.select(), node.columns, "made") if block.laterals else block
+        return self._over(block.select(), node.columns, title(node)) if block.laterals else block
 
     @singledispatchmethod
     def _block(self, node: Node) -> Block:
@@ -145,12 +158,18 @@ class Renderer:
 
     @_block.register
     def _(self, node: UnionAll) -> Block:
-        return self._over(self._union(node), node.columns, "united")
+        return self._over(self._union(node), node.columns, title(node))
 
     def _union(self, node: UnionAll) -> exp.Expression:
-        tree = self._query(node.inputs[0])
-        for other in node.inputs[1:]:
-            tree = exp.Union(this=tree, expression=self._query(other), distinct=False)
+        first, *others = (self._term(n) for n in node.inputs)
+        for other in others:
+            first = exp.Union(this=first, expression=other, distinct=False)
+        return first
+
+    def _term(self, node: Node) -> exp.Expression:
+        tree = self._query(node)
+        if not isinstance(node, UnionAll) and (says := term(node)):
+            tree.comments = [f" {says} "]
         return tree
 
     @_block.register
@@ -161,7 +180,7 @@ class Renderer:
         if right.source is None or left.source is None:
             return self._with_unit(node, left, right)
         if right.joins:
-            right = self._over(right.select(), node.right.columns, "joined")
+            right = self._over(right.select(), node.right.columns, title(node.right))
         columns, on = {**left.columns, **right.columns}, _on(node, left, right)
         join = (
             exp.Join(this=right.source, on=exp.and_(*on, copy=False))
@@ -174,10 +193,10 @@ class Renderer:
         """Conditions of the right side stay below the join: above it they would drop rows that have no partner, and
         what is computed there would have a value where there is none."""
         if left.source is None:
-            left = self._over(left.select(), node.left.columns, "row")
+            left = self._over(left.select(), node.left.columns, title(node.left))
         computed = any(not isinstance(e, exp.Column) for e in right.columns.values())
         if right.source is None or right.joins or right.where or right.laterals or computed:
-            right = self._over(right.select(), node.right.columns, "joined")
+            right = self._over(right.select(), node.right.columns, title(node.right))
         on = _on(node, left, right)
         kind = {JoinKind.SEMI: "SEMI", JoinKind.ANTI: "ANTI"}.get(node.kind)
         condition = exp.and_(*on, copy=False) if on else exp.true()
@@ -201,7 +220,7 @@ class Renderer:
     def _(self, node: Semi) -> Block:
         block = self._joinable(node.child)
         if block.source is None:
-            block = self._over(block.select(), node.columns, "row")
+            block = self._over(block.select(), node.columns, title(node))
         keys = self._block(node.keys)
         on = [
             exp.NullSafeEQ(this=_operand(block.expression(e)), expression=keys.columns[k].copy()) for e, k in node.pairs
@@ -213,7 +232,7 @@ class Renderer:
     def _(self, node: Generate) -> Block:
         block = self._open(node.child)
         if block.source is None:
-            block = self._over(block.select(), node.child.columns, "row")
+            block = self._over(block.select(), node.child.columns, title(node.child))
         alias = self._alias("made")
         call = block.expression(node.call)
         names = [exp.to_identifier(n, quoted=True) for n in node.made]
@@ -238,12 +257,19 @@ class Renderer:
             # group by columns of a subquery instead.
             inner = {name: free_name(name, {c.lower() for c in block.columns}) for name in groups}
             block.columns |= {inner[name]: e for name, e in groups.items()}
-            block = self._over(block.select(), tuple(block.columns), "rows")
+            block = self._over(block.select(), tuple(block.columns), title(node.child))
             groups = {name: block.columns[inner[name]] for name in groups}
         columns = {**groups, **{name: block.expression(e) for name, e in node.aggregates}}
         if not node.aggregates:
             return replace(block, columns=columns, distinct=True)
         return replace(block, columns=columns, groups=list(groups.values()))
+
+
+def _first(query: exp.Expression) -> exp.Expression:
+    """The SELECT that stands first."""
+    while isinstance(query, exp.Union):
+        query = query.this
+    return query
 
 
 def _only_renames(node: Project) -> bool:

@@ -7,9 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from sqlglot import exp
+
 from ..changes.accumulators import Combine
+from ..dialect import print_sql
 from ..names import COPIES, OP, PRESENT, WEIGHT
 from ..reading.relations import Columns
+
+
+def explained(why: str, query: exp.Expression) -> str:
+    """A query with what it is above it: for whoever reads target/run, an explanation, or Spark's own log."""
+    # The name of a table may hold anything.
+    why = why.replace("*/", "* /")
+    return f"/* {why} */\n{print_sql(query, pretty=True)}"
 
 
 def quoted(name: str) -> str:
@@ -65,14 +75,18 @@ def upserts_from_rows(
     )
     on = " AND ".join(f"k.{quoted(names[c])} <=> r.{quoted(c)}" for c in key) or "TRUE"
     return (
+        f"/* for each key: its row now, or that it has none any more */\n"
+        f"WITH rows_now AS (\n{rows}\n)\n"
         f"SELECT {shown}, r.{quoted(PRESENT)} IS NOT NULL AS {quoted(PRESENT)}\n"
-        f"FROM {keys} AS k LEFT JOIN (SELECT q.*, TRUE AS {quoted(PRESENT)} FROM (\n{rows}\n) AS q) AS r ON {on}"
+        f"FROM {keys} AS k LEFT JOIN (SELECT *, TRUE AS {quoted(PRESENT)} FROM rows_now) AS r\n"
+        f"ON {on}"
     )
 
 
 def upserts_from_change(change: str, key: Sequence[str], columns: Sequence[str]) -> str:
     """For each key of a net signed change: the row that came, or that only rows left."""
     return (
+        f"/* for each key: the row that came, or that its row only left */\n"
         f"SELECT {listed(columns)}, {quoted(WEIGHT)} > 0 AS {quoted(PRESENT)} FROM (\n"
         f"  SELECT *, ROW_NUMBER() OVER (PARTITION BY {listed(key)} ORDER BY {quoted(WEIGHT)} DESC) AS {quoted(OP)}\n"
         f"  FROM {change}) WHERE {quoted(OP)} = 1"
@@ -89,16 +103,13 @@ def merge_upserts(
     values = [c for c in columns if c not in key]
     same = equal("t", "s", [c for c in values if c in comparable])
     changed = f"NOT ({same})" if all(c in comparable for c in values) else "TRUE"
-    update = (
-        f"WHEN MATCHED AND {changed} THEN UPDATE SET {', '.join(f't.{quoted(c)} = s.{quoted(c)}' for c in values)}\n"
-        if values
-        else ""
-    )
+    news = {c: f"s.{quoted(c)}" for c in values}
+    update = f"WHEN MATCHED AND {changed} THEN UPDATE SET{_assigned(news)}\n" if values else ""
     return (
         f"MERGE INTO {target} AS t USING (SELECT * FROM {source}) AS s\n"
         f"ON {equal('t', 's', key)}{_and(bounds)}\n"
         f"WHEN MATCHED AND NOT s.{quoted(PRESENT)} THEN DELETE\n{update}"
-        f"WHEN NOT MATCHED AND s.{quoted(PRESENT)} THEN INSERT ({listed(columns)}) VALUES ({listed(columns, 's.')})"
+        f"WHEN NOT MATCHED AND s.{quoted(PRESENT)} THEN {_inserted(columns)}"
     )
 
 
@@ -111,7 +122,9 @@ def additions(
     """
     on = " AND ".join(f"a.{quoted(c)} <=> k.{quoted(k)}" for c, k in zip(key, key_columns, strict=True)) or "TRUE"
     return (
-        f"SELECT {listed(columns, 'a.')}, CAST(NULL AS BOOLEAN) AS {quoted(PRESENT)} FROM (\n{added}\n) AS a\n"
+        f"/* what is added to the table's rows; for groups computed again, the row in place of the table's */\n"
+        f"WITH added AS (\n{added}\n)\n"
+        f"SELECT {listed(columns, 'a.')}, CAST(NULL AS BOOLEAN) AS {quoted(PRESENT)} FROM added AS a\n"
         f"LEFT ANTI JOIN {keys} AS k ON {on}\n"
         f"UNION ALL SELECT {listed(columns)}, {quoted(PRESENT)} FROM {upserts}"
     )
@@ -136,7 +149,7 @@ def merge_additions(
     present = f"s.{quoted(PRESENT)}"
     if upserts:
         news = {n: f"CASE WHEN {present} THEN s.{quoted(n)} ELSE {new} END" for n, new in news.items()}
-    same = " AND ".join(f"t.{quoted(n)} <=> {new}" for n, new in news.items())
+    same = "\n  AND ".join(f"t.{quoted(n)} <=> {new}" for n, new in news.items())
     gone = [f"NOT {present}"] if upserts else []
     came = [present, f"{present} IS NULL"] if upserts else []
     if counted is not None:
@@ -145,15 +158,22 @@ def merge_additions(
     return (
         f"MERGE INTO {target} AS t USING (SELECT * FROM {source}) AS s\nON {equal('t', 's', key)}{_and(bounds)}\n"
         + "".join(f"WHEN MATCHED AND {condition} THEN DELETE\n" for condition in gone)
-        + f"WHEN MATCHED AND NOT ({same}) THEN UPDATE SET "
-        + ", ".join(f"t.{quoted(n)} = {new}" for n, new in news.items())
-        + f"\nWHEN NOT MATCHED{f' AND ({came[0]} OR {came[1]})' if came else ''} "
-        + f"THEN INSERT ({listed(names)}) VALUES ({listed(names, 's.')})"
+        + f"WHEN MATCHED AND NOT (\n  {same}\n) THEN UPDATE SET{_assigned(news)}\n"
+        + f"WHEN NOT MATCHED{f' AND ({came[0]} OR {came[1]})' if came else ''} THEN {_inserted(names)}"
     )
 
 
+def _assigned(news: Mapping[str, str]) -> str:
+    """Target column = new value, one a line."""
+    return ",".join(f"\n  t.{quoted(name)} = {new}" for name, new in news.items())
+
+
+def _inserted(columns: Sequence[str]) -> str:
+    return f"INSERT ({listed(columns)})\n  VALUES ({listed(columns, 's.')})"
+
+
 def _and(bounds: str) -> str:
-    return f" AND {bounds}" if bounds else ""
+    return f"\n  AND {bounds}" if bounds else ""
 
 
 def _combined(name: str, data_type: str, how: Combine) -> str:
@@ -171,6 +191,7 @@ def copies_held(target: str, change: str, columns: Sequence[str]) -> str:
     """
     lost = f"(SELECT * FROM {change} WHERE {quoted(WEIGHT)} < 0)"
     return (
+        f"/* rows that lose copies, and how many the table holds */\n"
         f"SELECT {listed(columns, 'c.')}, c.{quoted(WEIGHT)}, COALESCE(h.{quoted(COPIES)}, 0) AS {quoted(COPIES)}\n"
         f"FROM {lost} AS c LEFT JOIN (\n"
         f"  SELECT {listed(columns, 't.')}, COUNT(*) AS {quoted(COPIES)} FROM {target} AS t\n"
@@ -208,7 +229,7 @@ def merge_retractions(target: str, change: str, held: str, columns: Sequence[str
         f"  UNION ALL SELECT 'I', {listed(columns)} FROM ({rows_that_came(change, columns)})\n"
         f") AS s ON s.{quoted(OP)} = 'D' AND {equal('t', 's', columns)}{_and(bounds)}\n"
         f"WHEN MATCHED THEN DELETE\n"
-        f"WHEN NOT MATCHED AND s.{quoted(OP)} = 'I' THEN INSERT ({listed(columns)}) VALUES ({listed(columns, 's.')})"
+        f"WHEN NOT MATCHED AND s.{quoted(OP)} = 'I' THEN {_inserted(columns)}"
     )
 
 
@@ -216,9 +237,11 @@ def difference(query: str, target: str, columns: Sequence[str]) -> str:
     """What turns the target into the query's result: a net signed change."""
     names = listed(columns)
     return (
+        f"/* the query's rows less the table's */\n"
+        f"WITH rows_now AS (\n{query}\n)\n"
         f"SELECT {names}, SUM({quoted(WEIGHT)}) AS {quoted(WEIGHT)} FROM (\n"
-        f"SELECT {names}, 1 AS {quoted(WEIGHT)} FROM (\n{query}\n)\n"
-        f"UNION ALL SELECT {names}, -1 FROM {target}\n"
+        f"  SELECT {names}, 1 AS {quoted(WEIGHT)} FROM rows_now\n"
+        f"  UNION ALL SELECT {names}, -1 FROM {target}\n"
         f") GROUP BY {names} HAVING SUM({quoted(WEIGHT)}) <> 0"
     )
 

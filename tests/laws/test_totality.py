@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from dbt_spark_dynamic.algebra import evaluate, keys, nodes, prune, show, transform
-from dbt_spark_dynamic.changes import differentiate, restrict
+from dbt_spark_dynamic.changes import differentiate, laws, restrict
 
 RULES = {
     "evaluate": evaluate.evaluate,
@@ -16,12 +16,18 @@ RULES = {
     "prune": prune.narrow,
     "with_children": transform._with_children,
     "change": differentiate.change,
+    "law": laws.law_of,
     "restrict": restrict.push,
 }
 
 NODES = [n for n in vars(nodes).values() if isinstance(n, type) and issubclass(n, nodes.Node) and n is not nodes.Node]
 
-WITHOUT_LAW = {("change", "Named"): "a change plan names relations; a model cannot"}
+OF_CHANGE_PLANS = "only change plans have it; a model has none"
+WITHOUT_LAW = {
+    ("change", "Named"): OF_CHANGE_PLANS,
+    ("law", "Named"): OF_CHANGE_PLANS,
+    ("law", "Semi"): OF_CHANGE_PLANS,
+}
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -1,0 +1,98 @@
+"""What a part of a query is called, and the sentence above it: generated SQL is read more often than written."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from ..algebra.nodes import Aggregate, Generate, Named, Node, Project, Scan, Time, UnionAll, Window, scans, walk
+from ..names import OLDER, WEIGHT
+
+SIGNS = {"1": "as they are now", "-1": "as they were before"}
+"""A constant weight of a term -> what its rows are."""
+
+
+class Title(NamedTuple):
+    """name: of a CTE, still without a number where there are several; says: the comment above it, if its parts do not
+    have their own."""
+
+    name: str
+    says: str
+
+
+def title(node: Node) -> Title:
+    """Of the relation as one part of a larger query."""
+    name, says = _said(node)
+    if {WEIGHT, OLDER} & set(node.columns):
+        return Title(name, says)
+    times = {s.time for s in scans(node)}
+    if times in ({Time.BEFORE}, {Time.AFTER}):
+        name = f"{name}_{times.pop().value}"
+    return Title(name, f"{says}: {read(node)}" if says and read(node) else says)
+
+
+def read(node: Node) -> str:
+    """The relations it reads, tables with their time."""
+    leaves = [n for n in walk(node) if isinstance(n, Scan | Named)]
+    return ", ".join(dict.fromkeys(_leaf(n) for n in leaves))
+
+
+def term(node: Node) -> str:
+    """One input of a UNION ALL."""
+    weight = dict(node.outputs).get(WEIGHT) if isinstance(node, Project) else None
+    sign = SIGNS.get(weight.text) if weight is not None else None
+    return f"rows {sign}: {read(node)}" if sign else read(node)
+
+
+def _leaf(node: Node) -> str:
+    if isinstance(node, Named):
+        return node.name
+    assert isinstance(node, Scan)
+    name = node.source.split(".")[-1]
+    return name if node.time is Time.UNDATED else f"{name} {node.time.value}"
+
+
+@singledispatch
+def _said(node: Node) -> Title:
+    tables = {s.source.split(".")[-1] for s in scans(node)}
+    return Title(tables.pop() if len(tables) == 1 else "rows", "changed rows" if WEIGHT in node.columns else "rows")
+
+
+@_said.register
+def _(node: UnionAll) -> Title:
+    if OLDER in node.columns:
+        return Title("older_state", "rows as they were before: those that are there now, less what came since")
+    if WEIGHT in node.columns:
+        return Title("terms", "")
+    return Title("all_rows", "")
+
+
+@_said.register
+def _(node: Generate) -> Title:
+    return Title("made", f"one row for each {', '.join(node.made)}")
+
+
+@_said.register
+def _(node: Window) -> Title:
+    functions = dict.fromkeys(e.tree.this.sql_name() for _, e in node.calls if isinstance(e.tree.this, exp.Func))
+    by = ", ".join(e.column or e.text for e in node.partition)
+    return Title("windows", f"{', '.join(functions) or 'windows'} over {f'each {by}' if by else 'all rows'}")
+
+
+@_said.register
+def _(node: Aggregate) -> Title:
+    if [name for name, _ in node.aggregates] == [WEIGHT]:
+        return Title("net_rows", "equal rows put together: copies that came, less copies that left")
+    if not node.groups:
+        return Title("total", "one row over all")
+    if not node.aggregates:
+        return Title("distinct_rows", "each row once")
+    return Title("groups", f"one row for each {', '.join(name for name, _ in node.groups)}")
+
+
+@_said.register
+def _(node: Project) -> Title:
+    # What it projects is what it is about.
+    return _said(node.child)

@@ -1,0 +1,239 @@
+"""The operators that have a page, each with the smallest SELECT that shows its law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt_spark_dynamic.algebra.nodes import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    Node,
+    Project,
+    Scan,
+    UnionAll,
+    Unit,
+    Window,
+)
+from dbt_spark_dynamic.changes import laws
+from dbt_spark_dynamic.changes.laws import Law
+
+CHANGE = "tests/laws/test_laws_of_change.py::test_change_is_after_minus_before"
+KEYS = "tests/laws/test_laws_of_change.py::test_affected_keys_miss_no_change"
+RESTRICT = "tests/laws/test_laws_of_change.py::test_restricting_is_a_semi_join"
+UPSERT = "tests/laws/test_change_plans.py::test_groups_that_show_their_key_are_upserted"
+ADDED = "tests/laws/test_change_plans.py::test_counts_and_sums_are_added_to_the_table"
+KEYED = (CHANGE, KEYS, RESTRICT, UPSERT)
+
+
+@dataclass(frozen=True)
+class Example:
+    """says: what it shows, in one sentence."""
+
+    says: str
+    sql: str
+
+
+@dataclass(frozen=True)
+class Operator:
+    """page: the file's name; title: the node, and the SQL that becomes it; laws: those it has, the usual one first;
+    tests: the property tests that hold it to its meaning."""
+
+    page: str
+    title: str
+    node: type[Node]
+    laws: tuple[Law, ...]
+    examples: tuple[Example, ...]
+    tests: tuple[str, ...] = (CHANGE,)
+
+
+OPERATORS = (
+    Operator(
+        "scan",
+        "Scan: a table in FROM",
+        Scan,
+        (laws.SOURCE,),
+        (
+            Example(
+                "The change feed is read once, with the columns that the model needs. A row that was rewritten with "
+                "equal values nets to nothing.",
+                "SELECT id, amount FROM orders",
+            ),
+        ),
+    ),
+    Operator(
+        "unit",
+        "Unit: a SELECT without FROM, and VALUES",
+        Unit,
+        (laws.CONSTANT,),
+        (
+            Example(
+                "One row that no table can change.", "SELECT o.id, x.rate FROM orders o CROSS JOIN (SELECT 2 AS rate) x"
+            ),
+        ),
+    ),
+    Operator(
+        "filter",
+        "Filter: WHERE, HAVING, QUALIFY",
+        Filter,
+        (laws.FILTER,),
+        (Example("The condition is asked of changed rows alone.", "SELECT id, amount FROM orders WHERE amount > 100"),),
+    ),
+    Operator(
+        "project",
+        "Project: the SELECT list",
+        Project,
+        (laws.PROJECT,),
+        (Example("Expressions are computed for changed rows alone.", "SELECT id, amount * 2 AS doubled FROM orders"),),
+    ),
+    Operator(
+        "generate",
+        "Generate: EXPLODE, POSEXPLODE, INLINE",
+        Generate,
+        (laws.GENERATE,),
+        (
+            Example(
+                "Each changed row is made into its rows, with its weight.",
+                "SELECT id, item FROM orders LATERAL VIEW EXPLODE(items) i AS item",
+            ),
+        ),
+    ),
+    Operator(
+        "union-all",
+        "UnionAll: UNION ALL",
+        UnionAll,
+        (laws.UNION,),
+        (
+            Example(
+                "The changes of both sides, one below the other.",
+                "SELECT id, amount FROM orders UNION ALL SELECT id, amount FROM returns",
+            ),
+        ),
+    ),
+    Operator(
+        "inner-join",
+        "Join: INNER and CROSS JOIN",
+        Join,
+        (laws.INNER,),
+        (
+            Example(
+                "N changed inputs give N terms. The older state of a side is its newer one less its change, so that "
+                "no second version of a table is read.",
+                "SELECT o.id, c.city FROM orders o JOIN customers c ON o.customer = c.id",
+            ),
+        ),
+    ),
+    Operator(
+        "outer-join",
+        "Join: LEFT, RIGHT and FULL OUTER JOIN",
+        Join,
+        (laws.ONE_SIDED,),
+        (
+            Example(
+                "A RIGHT join is a LEFT one the other way round; a FULL one is a LEFT one and the right rows that have "
+                "no partner.",
+                "SELECT o.id, c.city FROM orders o LEFT JOIN customers c ON o.customer = c.id",
+            ),
+        ),
+    ),
+    Operator(
+        "semi-join",
+        "Join: LEFT SEMI and ANTI JOIN, EXISTS, IN, NOT EXISTS, NOT IN",
+        Join,
+        (laws.ONE_SIDED,),
+        (
+            Example(
+                "The first partner that comes makes the row appear, the last one that goes makes it leave.",
+                "SELECT o.id FROM orders o WHERE EXISTS (SELECT 1 FROM returns r WHERE r.id = o.id)",
+            ),
+        ),
+    ),
+    Operator(
+        "aggregate",
+        "Aggregate: GROUP BY",
+        Aggregate,
+        (laws.ADDITIVE, laws.GROUPS, laws.WHOLE),
+        (
+            Example(
+                "COUNT, SUM, MIN and MAX at the root are added to the table's own rows. Only groups whose value the "
+                "change and the table cannot settle are computed again.",
+                "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer",
+            ),
+            Example(
+                "Other aggregates, and whatever has a HAVING, are computed again for the groups of the changed rows; "
+                "the table's own rows stand for what the groups were.",
+                "SELECT customer, AVG(amount) AS mean FROM orders GROUP BY customer",
+            ),
+            Example(
+                "Below other operators, both states of these groups are computed: the old one leaves, the new one "
+                "comes.",
+                "SELECT n, COUNT(*) AS customers FROM (SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer) "
+                "GROUP BY n",
+            ),
+        ),
+        (*KEYED, ADDED),
+    ),
+    Operator(
+        "distinct",
+        "Aggregate: DISTINCT, UNION",
+        Aggregate,
+        (laws.DISTINCT,),
+        (Example("An aggregation over all columns that has no aggregates.", "SELECT DISTINCT customer FROM orders"),),
+        KEYED,
+    ),
+    Operator(
+        "window",
+        "Window: functions with OVER, ORDER BY with LIMIT",
+        Window,
+        (laws.PARTITIONS, laws.ONE_PARTITION),
+        (
+            Example(
+                "The partitions of the changed rows are computed again. Ties are broken by all columns, so that the "
+                "table does not waver. Of rows that are each the first of their partition, the partition is the key.",
+                "SELECT id, customer, day FROM orders\n"
+                "QUALIFY ROW_NUMBER() OVER (PARTITION BY customer ORDER BY day DESC) = 1",
+            ),
+            Example(
+                "ORDER BY with LIMIT is ROW_NUMBER() over all rows.",
+                "SELECT id, amount FROM orders ORDER BY amount DESC LIMIT 3",
+            ),
+        ),
+        KEYED,
+    ),
+)
+
+CONSTRUCTS = {
+    "HAVING": "SELECT customer, SUM(amount) AS t FROM orders GROUP BY customer HAVING SUM(amount) > 9",
+    "RIGHT JOIN": "SELECT o.id, c.city FROM orders o RIGHT JOIN customers c ON o.customer = c.id",
+    "FULL JOIN": "SELECT o.id, c.city FROM orders o FULL JOIN customers c ON o.customer = c.id",
+    "EXISTS": "SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM returns r WHERE r.id = o.id)",
+    "NOT IN": "SELECT id FROM orders WHERE customer NOT IN (SELECT id FROM customers)",
+    "a scalar subquery": "SELECT id, (SELECT COUNT(*) FROM returns r WHERE r.id = o.id) AS n FROM orders o",
+    "INTERSECT": "SELECT id FROM orders INTERSECT SELECT id FROM returns",
+    "EXCEPT": "SELECT id FROM orders EXCEPT SELECT id FROM returns",
+    "UNION": "SELECT id FROM orders UNION SELECT id FROM returns",
+    "ROLLUP": "SELECT customer, day, COUNT(*) AS n FROM orders GROUP BY ROLLUP (customer, day)",
+    "QUALIFY": "SELECT id FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY customer ORDER BY day) <= 2",
+    "ORDER BY … LIMIT": "SELECT id FROM orders ORDER BY amount LIMIT 3",
+    "a function over all rows": "SELECT id, SUM(amount) OVER () AS total FROM orders",
+    "LATERAL VIEW": "SELECT id, item FROM orders LATERAL VIEW EXPLODE(items) i AS item",
+}
+"""SQL -> a SELECT of it: the index says which operators it becomes."""
+
+WRITES = {
+    "append": Example("Rows that only came are inserted.", "SELECT id, amount FROM orders"),
+    "retract": Example(
+        "Without a key, exact copies leave and come: D removes every copy of a row, I puts back those that stay.",
+        "SELECT id, amount FROM orders",
+    ),
+    "additive": Example(
+        "What the groups won and lost is added to their rows.",
+        "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer",
+    ),
+    "keyed": Example(
+        "Each changed key gets the row that it has now. Rows with equal values are not written.",
+        "SELECT customer, AVG(amount) AS mean FROM orders GROUP BY customer",
+    ),
+}
+"""Technique -> a SELECT that is written by it."""
