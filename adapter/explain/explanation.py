@@ -113,6 +113,8 @@ def _next_run(decision: Decision, seen: Seen) -> str:
 
 def _cases(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> tuple[Rehearsed, ...]:
     """One for each technique that a refresh may come to once the table is there."""
+    if not seen.model.sources:
+        return ()
     if seen.model.refusal is not None:
         recompute = Decision(Code.RECOMPUTE, seen.model.refusal.reason)
         return (rehearse(spec, engine, seen, recompute, Case.GENERAL),)
@@ -218,6 +220,8 @@ def _techniques(seen: Seen, cases: tuple[Rehearsed, ...]) -> tuple[Technique, ..
     whole = Technique("recompute", "the whole SELECT again, applied as a difference; right whatever changed")
     if seen.model.refusal is not None:
         return (replace(whole, when=f"the only one, because {seen.model.refusal}"),)
+    if not cases:
+        return (Technique("create", "once: it reads no table that could change"),)
     if len(cases) == 1:
         return (Technique(cases[0].outcome.technique, "whatever changed"), whole)
     return (*(Technique(c.outcome.technique, c.case.value) for c in cases), whole)

@@ -27,6 +27,7 @@ def explained(sql: str, **options) -> Explanation:
         ("SELECT DISTINCT customer FROM orders", "(customer), derived from DISTINCT", ["keyed", "recompute"]),
         (LATEST, "(customer), derived from ROW_NUMBER() … = 1", ["keyed", "recompute"]),
         (JOINED, "none: no columns are known to be unique", ["append", "retract", "recompute"]),
+        ("SELECT 1 AS one", "none is needed: there is at most one row", ["create"]),
         ("SELECT COUNT(*) AS n FROM orders", "none is needed: there is at most one row", ["additive", "recompute"]),
     ],
 )

@@ -29,7 +29,8 @@ def explain(model: str, project: dict[str, str | None]) -> None:
         console.print(_body(section, console.is_terminal), soft_wrap=True)
 
 
-def _body(section: Section, terminal: bool) -> Syntax | Text:
+def _body(section: Section, terminal: bool) -> Text:
     if section.sql and terminal:
-        return Syntax(section.body, "sql", background_color="default", word_wrap=True)
+        # As text, which keeps long lines whole for whoever copies them.
+        return Syntax("", "sql", background_color="default").highlight(section.body)
     return Text(section.body)
