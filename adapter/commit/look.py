@@ -6,9 +6,12 @@ import hashlib
 from dataclasses import dataclass, replace
 
 from ..algebra.keys import SourceKeys, unique_key
+from ..dialect import print_sql
 from ..errors import Refusal, TargetError
 from ..pipeline import Model, compile_model
 from ..reading.relations import Kind
+from ..sparksql.reads import undated
+from ..sparksql.render import Renderer
 from . import problems
 from .catalog import SessionCatalog
 from .engine import Engine, Table
@@ -63,12 +66,22 @@ def _check_target(t: Table | None, spec: Spec) -> None:
 def _read(spec: Spec, engine: Engine, catalog: SessionCatalog) -> Model:
     result = engine.columns(spec.sql.strip().removesuffix(";"))
     problems.check_names([name for name, _ in result], spec)
-    model = compile_model(spec.sql, result, catalog, engine.columns)
+    model = _understood(compile_model(spec.sql, result, catalog, engine.columns), engine)
     if spec.refresh_mode is RefreshMode.FULL:
         return replace(model, node=None, refusal=model.refusal or Refusal("refresh_mode='full'", "is set"))
     if model.refusal is not None and spec.refresh_mode is RefreshMode.INCREMENTAL:
         raise problems.not_maintainable(model.refusal, spec)
     return model
+
+
+def _understood(model: Model, engine: Engine) -> Model:
+    """A SELECT with other types once read and printed again was not understood: it is recomputed as written."""
+    if model.node is None:
+        return model
+    printed = engine.columns(print_sql(Renderer(undated).query(model.node)))
+    if [t for _, t in printed] == [t for _, t in model.columns]:
+        return model
+    return replace(model, node=None, refusal=Refusal("the SELECT", "has other types when it is read and printed again"))
 
 
 def _keys(model: Model, source_keys: SourceKeys, spec: Spec) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:

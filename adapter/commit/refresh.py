@@ -87,7 +87,6 @@ class Refresh:
     def _create(self, reason: str | None) -> Outcome:
         if self.spec.refresh_mode is not RefreshMode.FULL:
             self._see_to_feeds()
-        self._distrust_other_types()
         query = self._query()
         if self.checked:
             self._check_unique(duplicates_in(query, self.checked))
@@ -120,15 +119,6 @@ class Refresh:
                     f"{name} has no change feed: every refresh reads two of its versions whole. "
                     f"To read only what changed: {enabling(state)}"
                 )
-
-    def _distrust_other_types(self) -> None:
-        """A SELECT with other types once read and printed again was not understood: it is recomputed as written."""
-        if self.model.node is None:
-            return
-        printed = self.engine.columns(self._query())
-        if [t for _, t in printed] != [t for _, t in self.model.columns]:
-            refusal = Refusal("the SELECT", "has other types when it is read and printed again")
-            self.model = replace(self.model, node=None, refusal=refusal)
 
     def _recompute(self, entry: Entry, reason: str) -> Outcome:
         """The whole query again, applied as a difference, so that readers of the table's feed see only real changes."""

@@ -14,8 +14,10 @@ from dbt_spark_dynamic.reading.lower import REFUSED_IN_SELECT
 from .markdown import names, page, table
 
 CODE = Path(dbt_spark_dynamic.__file__).parent
-REFUSALS = ("refuse", "Refusal")
-ANYHOW = "nothing has to be done"
+REMEDY_OF = {"refuse": 3, "Refusal": 2}
+"""What makes a refusal -> where its remedy stands among the arguments."""
+
+ANYHOW = "rewrite that part, or have it recomputed"
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def limits_page() -> str:
 def limits() -> list[Limit]:
     """Every refusal in the code, once, in the order of the rooms and files."""
     found = [Limit(construct, why, "") for construct, why in REFUSED_IN_SELECT.values()]
-    for file in sorted((CODE / "reading").glob("*.py")):
+    for file in sorted(CODE.rglob("*.py")):
         if file.name != "refuse.py":
             found += _limits_in(ast.parse(file.read_text()))
     return list(dict.fromkeys(sorted(found, key=lambda limit: limit.construct.lower().strip("`*"))))
@@ -82,13 +84,15 @@ def _limits_in(module: ast.Module) -> Iterator[Limit]:
     for function in ast.walk(module):
         if not isinstance(function, ast.FunctionDef):
             continue
-        for call in _calls(function, REFUSALS):
+        for call in _calls(function, tuple(REMEDY_OF)):
+            assert isinstance(call.func, ast.Name)
             by_name = {k.arg: k.value for k in call.keywords}
-            construct, why = call.args[:2]
-            remedy = by_name.get("remedy") or (call.args[3] if len(call.args) > 3 else None)
-            said = _text(construct, function)
-            if said:
-                yield Limit(said, _text(why, function), _text(remedy, function) if remedy is not None else "")
+            remedies = [by_name["remedy"]] if "remedy" in by_name else call.args[REMEDY_OF[call.func.id] :][:1]
+            construct, why, remedy = (
+                "".join(_text(part, function) for part in parts) for parts in (call.args[:1], call.args[1:2], remedies)
+            )
+            if construct:
+                yield Limit(construct, why, remedy)
 
 
 def _calls(tree: ast.AST, functions: tuple[str, ...]) -> Iterator[ast.Call]:
@@ -102,22 +106,17 @@ def _text(value: ast.expr, function: ast.AST) -> str:
     if isinstance(value, ast.Constant):
         return str(value.value or "")
     if isinstance(value, ast.JoinedStr):
-        return "".join(
+        text = "".join(
             _text(part, function) if isinstance(part, ast.Constant) else f"*{_hole(part)}*" for part in value.values
         )
+        return text.replace("*name*()", "*function*()")
     if isinstance(value, ast.IfExp):
         return f"{_text(value.body, function)}, or {_text(value.orelse, function)}"
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         return _text(value.func.value, function)
     if isinstance(value, ast.Name):
-        return next(
-            (
-                _text(a.value, function)
-                for a in ast.walk(function)
-                if isinstance(a, ast.Assign) and _assigns(a, value.id)
-            ),
-            "",
-        )
+        assigned = [a for a in ast.walk(function) if isinstance(a, ast.Assign) and _assigns(a, value.id)]
+        return _text(assigned[0].value, function) if assigned else ""
     return ""
 
 
@@ -125,7 +124,13 @@ def _assigns(statement: ast.Assign, name: str) -> bool:
     return any(isinstance(t, ast.Name) and t.id == name for t in statement.targets)
 
 
-HOLES = {"lower": "function", "spark_name": "function", "upper": "clause", "args": "other", "side": "other"}
+HOLES = {
+    **dict.fromkeys(("lower", "spark_name"), "function"),
+    **dict.fromkeys(("args", "side"), "other"),
+    "upper": "clause",
+    "len": "so many",
+    "first": "reason",
+}
 """What fills a part of a text in -> a word for it, where its own name is none."""
 
 

@@ -9,6 +9,7 @@ from dbt_spark_dynamic.dialect import parse
 from dbt_spark_dynamic.errors import ConfigError
 from dbt_spark_dynamic.explain.explanation import Explanation, explain
 from dbt_spark_dynamic.explain.text import text
+from dbt_spark_dynamic.reading.relations import Columns
 from docs.printing.shop import Shop
 
 LATEST = "SELECT * FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY customer ORDER BY day DESC) = 1"
@@ -87,3 +88,16 @@ def test_mode_incremental_refuses_what_has_no_law() -> None:
     said = str(caught.value)
     assert "models/model.sql, line 2 of the compiled SQL: UUID()" in said
     assert "uuid() is not a function of its arguments" in said and "remedy:" in said
+
+
+def test_a_select_that_was_not_understood_is_recomputed_every_time() -> None:
+    """Printed again from the algebra it would have other types: whether the table is there already or not."""
+
+    class Other(Shop):
+        def columns(self, sql: str) -> Columns:
+            found = super().columns(sql)
+            return found if sql == COUNTED else tuple((name, "string") for name, _ in found)
+
+    found = explain(Spec("shop.model", COUNTED), Other())
+    assert "the SELECT has other types when it is read and printed again" in text(found)
+    assert [t.name for t in found.techniques] == ["recompute"]
