@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dbt_spark_dynamic
+from dbt_spark_dynamic.commit.catalog import SessionCatalog
+from dbt_spark_dynamic.pipeline import Model, compile_model
 from dbt_spark_dynamic.reading import functions
 from dbt_spark_dynamic.reading.lower import REFUSED_IN_SELECT
 
 from .markdown import names, page, table
+from .shop import Shop
 
 CODE = Path(dbt_spark_dynamic.__file__).parent
 REMEDY_OF = {"refuse": 3, "Refusal": 2}
@@ -35,12 +38,13 @@ SAYS = (
     "line too, and `refresh_mode: incremental` makes it an error. This page is printed from the code by `make docs`."
 )
 
-FUNCTIONS = {
-    "At every refresh, because they have another value at another time or in another session": functions.CLOCK,
-    "At every refresh, because they are not functions of their arguments": functions.RANDOM,
-    "When a source changes, because they depend on the order in which rows arrive": functions.ORDER_DEPENDENT,
+TRIED = {
+    "SELECT id, {}({}) AS v FROM orders": functions.CLOCK | functions.RANDOM,
+    "SELECT id, {}({}) AS v FROM orders GROUP BY id": functions.ORDER_DEPENDENT,
 }
-"""When and why a model that uses them is recomputed -> functions."""
+"""How functions are used that may have no law here -> functions."""
+
+ARGUMENTS = ("", "amount", "amount, 2", "amount, 2, 3")
 
 
 def limits_page() -> str:
@@ -50,7 +54,8 @@ def limits_page() -> str:
         "## In the SELECT",
         table(("construct", "why", "what to do"), [(m.construct, m.why, m.remedy or ANYHOW) for m in limits()]),
         "## Functions",
-        table(("recomputed", "functions"), [(says, names(of)) for says, of in FUNCTIONS.items()]),
+        "In a SELECT list, or as aggregates:",
+        table(("why", "functions"), [(why, names(of)) for why, of in refused_functions().items()]),
         "## At the moment of a refresh",
         "A model that is maintained by change is computed whole this once, and the result line says so, when",
         "\n".join(f"- {reason}" for reason in reasons()),
@@ -64,6 +69,23 @@ def limits() -> list[Limit]:
         if file.name != "refuse.py":
             found += _limits_in(ast.parse(file.read_text()))
     return list(dict.fromkeys(sorted(found, key=lambda limit: limit.construct.lower().strip("`*"))))
+
+
+def refused_functions() -> dict[str, list[str]]:
+    """Why a model is recomputed that uses them -> functions, as the compiler says it of the smallest such model."""
+    found: dict[str, list[str]] = {}
+    for select, tried in TRIED.items():
+        for name in sorted(tried):
+            model = next(m for arguments in ARGUMENTS if (m := _read(select.format(name, arguments))).tree is not None)
+            if model.refusal is not None:
+                found.setdefault(model.refusal.why, []).append(name)
+    return found
+
+
+def _read(query: str) -> Model:
+    """Without tree where the function cannot have these arguments."""
+    shop = Shop()
+    return compile_model(query, (("id", "int"), ("v", "int")), SessionCatalog(shop), shop.columns)
 
 
 def reasons() -> list[str]:
