@@ -16,6 +16,9 @@ from dbt_spark_dynamic.explain.text import text
 
 logger = AdapterLogger("Spark Dynamic")
 
+EXPLAINED = ("dynamic_table", "table", "view", "incremental", "ephemeral")
+"""Materializations whose SELECT says what the table holds, so that it can be explained as a dynamic table."""
+
 
 class Explaining(metaclass=AdapterMeta):
     """Mixed into the adapter, beside DynamicTables."""
@@ -30,6 +33,11 @@ class Explaining(metaclass=AdapterMeta):
 
         name: of a model, or package.model. A model of another materialization is explained as a dynamic table."""
         node = self._compiled(name)
+        if node.config.materialized not in EXPLAINED:
+            raise DbtRuntimeError(
+                f"{name} is materialized as {node.config.materialized}: what can be explained is a SELECT whose rows "
+                f"are the table's ({', '.join(EXPLAINED)})"
+            )
         relation = self.Relation.create_from(self.config, node)  # type: ignore[attr-defined]
         engine = self._engine(lambda statement: logger.debug(f"On {relation}: {statement}"))  # type: ignore[attr-defined]
         try:
