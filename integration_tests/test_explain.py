@@ -35,11 +35,10 @@ def test_what_is_explained_is_what_runs(dbt_project: DbtProject) -> None:
     assert "NO CHANGE" not in said
     dbt_project.dbt("run")
     run = dbt_project.folder / "target/run/tests/models/per_customer.sql"
-    sent = [s for s in statements(run.read_text()) if not s.startswith(("DESCRIBE", "SET"))]
-    shown = statements(said)
-    asked = [s for s in sent if s not in shown and not s.startswith(("MERGE", "SELECT CAST(MIN", "SELECT SUM"))]
-    assert not asked, asked
-    assert any("`__dynamic_orders_change`" in s or "readChangeFeed" in s for s in sent)
+    # Descriptions of tables are asked for, and the bounds of the change, which stand in the MERGE.
+    computed = [s for s in run.read_text().split(";\n\n") if s.startswith("/*")]
+    assert len(computed) == 4
+    assert all(s in said for s in computed)
     assert "NO CHANGE, because no source has new data" in explained(dbt_project, "per_customer")
 
 
@@ -58,9 +57,3 @@ def explained(project: DbtProject, model: str) -> str:
 
 def folders(project: DbtProject) -> list[str]:
     return ["--project-dir", str(project.folder), "--profiles-dir", str(project.folder)]
-
-
-def statements(text: str) -> list[str]:
-    """Each statement of a text on one line, without the comment lines above it."""
-    found = [" ".join(part.split()) for part in re.sub(r"(?m)^--.*$", "", text).split(";\n")]
-    return [s.rstrip(";") for s in found if s]

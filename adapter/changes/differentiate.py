@@ -143,7 +143,7 @@ def _(node: Aggregate, d: Derivation) -> Node:
         return nothing(with_weight(at(node, Time.AFTER), ONE))
     if not exprs:
         return UnionAll((with_weight(at(node, Time.AFTER), ONE), with_weight(at(node, Time.BEFORE), MINUS_ONE)))
-    keys = d.keys(touched, "groups of the changed rows")
+    keys = d.keys(touched, "groups of the changed rows", "changed_groups")
     names = columns(tuple(name for name, _ in node.groups))
     return UnionAll(
         tuple(
@@ -161,7 +161,7 @@ def _(node: Window, d: Derivation) -> Node:
         return nothing(with_weight(at(node, Time.AFTER), ONE))
     states: list[tuple[Node, Expr]] = [(at(node, Time.AFTER), ONE), (at(node, Time.BEFORE), MINUS_ONE)]
     if node.partition:
-        keys = d.keys(touched, "partitions of the changed rows")
+        keys = d.keys(touched, "partitions of the changed rows", "changed_partitions")
         states = [(restrict(n, node.partition, keys), weight) for n, weight in states]
     return UnionAll(tuple(with_weight(n, weight) for n, weight in states))
 

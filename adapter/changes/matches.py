@@ -19,7 +19,7 @@ def met_by(changed: Node, join: Join, side: Node, time: Time, d: Derivation) -> 
         return dated
     here, there = (1, 0) if side is join.right else (0, 1)
     met = Project(changed, tuple((KEY.format(i), e[there]) for i, e in enumerate(join.equalities)))
-    keys = d.keys(distinct(met), "join keys of the changed rows")
+    keys = d.keys(distinct(met), "join keys of the changed rows", "join_keys")
     return restrict(dated, tuple(e[here] for e in join.equalities), keys)
 
 
