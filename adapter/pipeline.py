@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from .algebra.clock import misplaced
 from .algebra.expressions import columns
 from .algebra.nodes import Node, Project
 from .algebra.prune import prune
@@ -20,6 +21,7 @@ from .algebra.show import show
 from .dialect import SqlglotError, parse, print_sql
 from .errors import Refusal, Volatility
 from .reading.lower import Lowering
+from .reading.refuse import refuse
 from .reading.relations import Catalog, Columns, Kind, Relation
 from .reading.scalars import is_volatile
 from .reading.sources import tables_of
@@ -84,6 +86,11 @@ def compile_model(sql: str, result: Columns, catalog: Catalog, types_of: TypesOf
             raise Refusal("the SELECT", why)
         if _reordered([n for n, _ in result], node.columns):
             raise Refusal("the SELECT", "has its columns in another order for Spark than as it is read here")
+        if (moving := misplaced(node)) is not None:
+            raise refuse(
+                "a condition of a join that reads the clock", "has no law of change here yet", moving.tree,
+                "put it into WHERE", volatility=Volatility.VOLATILE,
+            )  # fmt: skip
         outputs = tuple(zip((n for n, _ in result), columns(node.columns), strict=True))
         named = settled(prune(Project(node, outputs)), types)
         return Model(sql, result, dict(lowering.sources), _digest(show(named), result), node=named, tree=tree)

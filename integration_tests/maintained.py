@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -52,9 +52,14 @@ class Maintained:
     def missing_and_more(self, name: str) -> Counter[tuple[Any, ...]]:
         """The same, row by row, for small tables: Spark cannot optimize EXCEPT ALL over some queries (it looks for a
         column that a union below has dropped)."""
-        different = Counter(tuple(row) for row in self.sql(self.models[name]))
-        different.subtract(Counter(tuple(row) for row in self.sql(f"SELECT * FROM {name}")))
+        different = Counter(_row(row) for row in self.sql(self.models[name]))
+        different.subtract(Counter(_row(row) for row in self.sql(f"SELECT * FROM {name}")))
         return Counter({row: n for row, n in different.items() if n})
 
     def version(self, name: str) -> int:
         return int(self.sql(f"DESCRIBE HISTORY {name} LIMIT 1")[0]["version"])
+
+
+def _row(values: Iterable[Any]) -> tuple[Any, ...]:
+    """A row that can be counted, arrays and all."""
+    return tuple(_row(v) if isinstance(v, list | tuple) else v for v in values)

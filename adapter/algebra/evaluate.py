@@ -16,6 +16,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from .clock import Reading, told
 from .expressions import Expr
 from .nodes import (
     Aggregate,
@@ -52,10 +53,12 @@ class Table:
 
 @dataclass(frozen=True)
 class World:
-    """What a plan is evaluated in. tables: each source in each of its states; named: the relations of earlier steps."""
+    """What a plan is evaluated in. tables: each source in each of its states; named: the relations of earlier steps;
+    clock: its readings."""
 
     tables: Mapping[tuple[str, Time], Table]
     named: Mapping[str, Bag] = field(default_factory=dict)
+    clock: Mapping[Time, Reading] = field(default_factory=dict)
 
 
 @singledispatch
@@ -84,7 +87,8 @@ def _(node: Unit, world: World) -> Bag:
 @evaluate.register
 def _(node: Filter, world: World) -> Bag:
     rows = evaluate(node.child, world)
-    return Counter({row: n for row, n in rows.items() if _true(node.predicate, _named(node.child, row))})
+    predicate = Expr.of(told(node.predicate.tree.copy(), world.clock))
+    return Counter({row: n for row, n in rows.items() if _true(predicate, _named(node.child, row))})
 
 
 @evaluate.register

@@ -43,8 +43,13 @@ def _grouped(node: Node, exprs: tuple[Expr, ...], d: Derivation) -> Node:
 
 @_grouped.register
 def _(node: Filter, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    from .differentiate import moved, moves
+
     # A HAVING is left out: it would need the groups' old and new values.
-    return _rows(node.child, exprs, d)
+    rows = _rows(node.child, exprs, d)
+    if not moves(node, d):
+        return rows
+    return UnionAll((rows, *(_keyed(part, exprs) for part in moved(node, d))))
 
 
 @_grouped.register

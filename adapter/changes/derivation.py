@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from ..algebra.clock import at_time
 from ..algebra.expressions import Expr, column, columns, integer
 from ..algebra.nodes import Aggregate, Filter, Named, Node, Project, Scan, Time, scans, weighted
 from ..algebra.transform import rebuild
@@ -49,7 +50,8 @@ class Feed:
 
 @dataclass
 class Derivation:
-    """changed: the sources that have a change between before and after. A model is derived with one of these."""
+    """changed: the sources that have a change between before and after, `CLOCK` among them if it moved. A
+    model is derived with one of these."""
 
     model: Node
     changed: frozenset[str]
@@ -87,8 +89,14 @@ def _short(source: str) -> str:
 
 
 def at(node: Node, time: Time) -> Node:
-    """The relation with all its scans at one time: before(T) or after(T)."""
-    return rebuild(node, lambda n: replace(n, time=time) if isinstance(n, Scan) else n)
+    """The relation with all its scans, and the clock, at one time: before(T) or after(T)."""
+
+    def dated(n: Node) -> Node:
+        if isinstance(n, Filter):
+            return replace(n, predicate=at_time(n.predicate, time))
+        return replace(n, time=time) if isinstance(n, Scan) else n
+
+    return rebuild(node, dated)
 
 
 def with_weight(node: Node, weight: Expr) -> Node:

@@ -9,6 +9,7 @@ from functools import singledispatch
 
 from sqlglot import exp
 
+from ..algebra.clock import CLOCK, at_time, reads
 from ..algebra.expressions import Expr, column, columns
 from ..algebra.nodes import (
     Aggregate,
@@ -27,7 +28,6 @@ from ..algebra.nodes import (
     has_groups,
     weighted,
 )
-from ..algebra.transform import with_children
 from ..names import OLDER, WEIGHT
 from .affected import affected
 from .derivation import MINUS_ONE, ONE, Derivation, at, is_nothing, nothing, passed, with_weight
@@ -53,8 +53,30 @@ def _(node: Unit, d: Derivation) -> Node:
 
 @change.register
 def _(node: Filter, d: Derivation) -> Node:
-    """Linear: Δσ(R) = σ(ΔR)."""
-    return with_children(node, (change(node.child, d),))
+    """Linear: Δσ(R) = σ(ΔR). A filter by the clock also wins and loses rows of R⁻ as the clock moves."""
+    changed = Filter(change(node.child, d), at_time(node.predicate, Time.AFTER))
+    return UnionAll((changed, *moved(node, d))) if moves(node, d) else changed
+
+
+def moves(node: Filter, d: Derivation) -> bool:
+    """Whether the filter keeps other rows than before although none changed."""
+    return bool(reads(node.predicate)) and CLOCK in d.changed
+
+
+def moved(node: Filter, d: Derivation) -> tuple[Node, Node]:
+    """What a filter by the clock won and lost of R⁻ as the clock moved."""
+    older = at(node.child, Time.BEFORE)
+    is_met, was_met = (at_time(node.predicate, time) for time in (Time.AFTER, Time.BEFORE))
+    won = with_weight(Filter(older, _and_not(is_met, was_met)), ONE)
+    lost = with_weight(Filter(older, _and_not(was_met, is_met)), MINUS_ONE)
+    return won, lost
+
+
+def _and_not(met: Expr, other: Expr) -> Expr:
+    """One predicate is true and the other is not: NOT and IS NULL, which readers of files know how to skip by."""
+    one, not_met = exp.paren(met.tree.copy()), exp.paren(other.tree.copy())
+    unknown = exp.Is(this=not_met.copy(), expression=exp.Null())
+    return Expr.of(exp.and_(one, exp.paren(exp.Or(this=exp.Not(this=not_met), expression=unknown))))
 
 
 @change.register

@@ -8,6 +8,8 @@ from sqlglot import exp
 
 from .refuse import refuse
 
+BEHIND_A_CALL = exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls
+
 
 def aggregate_calls(tree: exp.Expression) -> list[exp.Expression]:
     """The aggregate calls of an expression, each with its FILTER. The function of a window is none."""
@@ -17,16 +19,21 @@ def aggregate_calls(tree: exp.Expression) -> list[exp.Expression]:
             continue
         if _inside_another(call):
             raise refuse("an aggregate of an aggregate", "is not one SELECT's work", call, "use a subquery")
-        found.append(call.parent if isinstance(call.parent, exp.Filter) else call)
+        found.append(whole(call))
     return found
+
+
+def whole(call: exp.Expression) -> exp.Expression:
+    """The call with what is written behind it: FILTER, WITHIN GROUP, IGNORE NULLS; not OVER."""
+    while isinstance(call.parent, BEHIND_A_CALL) and call.arg_key == "this":
+        call = call.parent
+    return call
 
 
 def is_windowed(call: exp.Expression) -> bool:
     """Whether the function is what a window is computed by."""
-    node = call
-    while isinstance(node.parent, exp.Filter | exp.IgnoreNulls | exp.RespectNulls) and node.arg_key == "this":
-        node = node.parent
-    return isinstance(node.parent, exp.Window) and node.arg_key == "this"
+    call = whole(call)
+    return isinstance(call.parent, exp.Window) and call.arg_key == "this"
 
 
 def _inside_another(call: exp.Expression) -> bool:

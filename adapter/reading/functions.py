@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-CLOCK = frozenset(
-    """
-    current_date curdate current_timestamp now localtimestamp current_time unix_timestamp current_timezone
-    """.split()
-)
-"""Another value at another time or in another session."""
+CLOCK = {
+    "current_date": "current_date",
+    "curdate": "current_date",
+    "current_timestamp": "current_timestamp",
+    "now": "current_timestamp",
+    "localtimestamp": "localtimestamp",
+    "unix_timestamp": "unix_timestamp",
+}
+"""Functions of the session's clock -> the one of the same value that stands for them."""
+
+OF_THE_SESSION = frozenset("current_time current_timezone".split())
+"""Another value in another session, or at another time of the day."""
 
 RANDOM = frozenset(
     """
@@ -27,35 +33,68 @@ RANDOM = frozenset(
 GENERATORS = frozenset("explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split())
 """Many rows from one."""
 
-ORDER_DEPENDENT = frozenset(
-    """
-    first first_value last last_value any_value collect_list array_agg collect_set listagg string_agg max_by min_by
-    mode percentile_approx approx_percentile histogram_numeric approx_top_k approx_top_k_accumulate
-    kll_sketch_agg_bigint
-    """.split()
-)
-"""Aggregates whose value depends on the order in which rows arrive."""
-
 MAINTAINED_AGGREGATES: tuple[type[exp.Expression], ...] = (
-    exp.Count,
-    exp.CountIf,
-    exp.Sum,
+    exp.AnyValue,
+    exp.ApproxDistinct,
+    exp.ApproxQuantile,
+    exp.ArgMax,
+    exp.ArgMin,
+    exp.ArrayAgg,
+    exp.ArrayUniqueAgg,
     exp.Avg,
-    exp.Min,
-    exp.Max,
-    exp.LogicalAnd,
-    exp.LogicalOr,
     exp.BitwiseAndAgg,
     exp.BitwiseOrAgg,
     exp.BitwiseXorAgg,
-    exp.ApproxDistinct,
+    exp.Corr,
+    exp.Count,
+    exp.CountIf,
+    exp.CovarPop,
+    exp.CovarSamp,
+    exp.First,
+    exp.FirstValue,
+    exp.GroupConcat,
+    exp.Kurtosis,
+    exp.Last,
+    exp.LastValue,
+    exp.LogicalAnd,
+    exp.LogicalOr,
+    exp.Max,
+    exp.Median,
+    exp.Min,
+    exp.Mode,
+    exp.RegrAvgx,
+    exp.RegrAvgy,
+    exp.RegrCount,
+    exp.RegrIntercept,
+    exp.RegrR2,
+    exp.RegrSlope,
+    exp.RegrSxx,
+    exp.RegrSxy,
+    exp.RegrSyy,
+    exp.Skewness,
     exp.Stddev,
     exp.StddevPop,
     exp.StddevSamp,
+    exp.Sum,
     exp.Variance,
     exp.VariancePop,
 )
-"""Aggregates that are a function of the bag of their arguments, whatever its order."""
+"""Aggregates that are a function of the bag of their arguments, or of which one such function is a value."""
+
+WINDOW_FUNCTIONS: tuple[type[exp.Expression], ...] = (
+    exp.CumeDist,
+    exp.DenseRank,
+    exp.Lag,
+    exp.Lead,
+    exp.NthValue,
+    exp.Ntile,
+    exp.PercentRank,
+    exp.Rank,
+)
+"""What the parser counts among the aggregates although only a window can have it."""
+
+MAINTAINED_BY_NAME = frozenset("percentile percentile_cont percentile_disc try_avg try_sum".split())
+"""The same, of those that are not known to the parser."""
 
 BUILT_IN = frozenset(
     """
@@ -130,6 +169,6 @@ BUILT_IN = frozenset(
 
 def spark_name(function: exp.Func) -> str:
     """The function's name as Spark spells it, lower case."""
-    if isinstance(function, exp.Anonymous):
+    if isinstance(function, exp.Anonymous | exp.AnonymousAggFunc):
         return str(function.this).lower()
     return function.sql_name().lower()

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from ..algebra.clock import reads
 from ..algebra.expressions import Expr, column, conjunction, conjuncts, null
 from ..algebra.nodes import Filter, Join, JoinKind, Node, Project, UnionAll
 
@@ -34,7 +35,8 @@ def _place(node: Node, part: Expr) -> Node:
         return Filter(node, part)
     if part.columns <= set(node.right.columns):
         return replace(node, right=_place(node.right, part))
-    return _met(node, part)
+    # The clock moves the rows of a filter; a join has no law for a condition that moves.
+    return Filter(node, part) if reads(part) else _met(node, part)
 
 
 def on(join: Join, condition: Expr, *, keeps_right: bool = False) -> Join:

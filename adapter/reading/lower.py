@@ -17,6 +17,7 @@ from ..names import free_name
 from .expand import View, expand
 from .generators import generated, width
 from .joins import full, on
+from .pivots import as_select
 from .refuse import refuse
 from .relations import Catalog, Kind, Relation, Typer
 from .scalars import scalar
@@ -31,7 +32,7 @@ ALLOWED_IN_SELECT = {
     "limit", "offset", "qualify", "windows", "laterals",
 }  # fmt: skip
 REFUSED_IN_SELECT = {
-    "pivots": ("PIVOT", "turns rows into columns"),
+    "pivots": ("PIVOT of a joined table", "turns rows of the whole FROM into columns; use a subquery"),
     "sample": ("TABLESAMPLE", "keeps rows by chance"),
     "match": ("MATCH_RECOGNIZE", "finds patterns in an order of rows"),
 }
@@ -200,7 +201,13 @@ class Lowering:
 
     def _item(self, tree: exp.Expression, scope: Scope, ctes: Mapping[str, Node], *, joining: bool = False) -> Node:
         """One FROM item under names that are free in the scope. With `joining`, what it shows is left to the join."""
-        node, alias, users, qualifiers = self._relation(tree, ctes)
+        # Behind a join, PIVOT is of all that is joined.
+        node, alias, users, qualifiers = self._relation(tree, ctes, *([] if joining else ["pivots"]))
+        if (pivots := tree.args.get("pivots")) and not joining:
+            for pivot in pivots:
+                node = self._pivoted(pivot, renamed(node, list(users)))
+                alias, users = pivot.alias or alias, tuple(c.name for c in _listed(pivot)) or node.columns
+            qualifiers = ((alias.lower(),),)
         node, internal = fresh(node, alias, scope.taken)
         item = Item(alias, qualifiers, tuple(zip(users, internal, strict=True)))
         if joining:
@@ -209,19 +216,23 @@ class Lowering:
             scope.add(item)
         return node
 
-    def _relation(self, tree: exp.Expression, ctes: Mapping[str, Node]):
+    def _pivoted(self, pivot: exp.Pivot, node: Node) -> Node:
+        name = "pivoted"
+        return self.query(as_select(pivot, name, node.columns), {name: node})
+
+    def _relation(self, tree: exp.Expression, ctes: Mapping[str, Node], *more: str):
         """(relation, alias, column names as the user writes them, how columns may be qualified)"""
         alias = tree.alias
-        listed = [c.name for c in tree.args["alias"].columns] if tree.args.get("alias") else []
+        listed = [c.name for c in _listed(tree)]
         if isinstance(tree, exp.Subquery):
-            self._only(tree, {"this", "alias", "with_", "joins"}, "a subquery")
+            self._only(tree, {"this", "alias", "with_", "joins", *more}, "a subquery")
             node = self.query(tree.this, self.with_ctes(tree, ctes))
             qualifiers = ((alias.lower(),),) if alias else ()
         elif isinstance(tree, exp.Values):
             self._only(tree, {"expressions", "alias"}, "VALUES")
             node, qualifiers = self._values(tree), ((alias.lower(),),) if alias else ()
         elif isinstance(tree, exp.Table):
-            self._only(tree, {"this", "db", "catalog", "alias", "joins"}, "a table")
+            self._only(tree, {"this", "db", "catalog", "alias", "joins", *more}, "a table")
             if not isinstance(tree.this, exp.Identifier):
                 raise refuse("a table function", "is not a table whose changes can be read", tree)
             node, qualifiers = self._table(tree, ctes)
@@ -262,6 +273,11 @@ class Lowering:
             for (name, _), shown in zip(relation.columns, expanded.outputs or node.columns, strict=True)
         ]
         return Project(node, tuple(outputs))
+
+
+def _listed(tree: exp.Expression) -> list[exp.Expression]:
+    """The columns that an alias lists: `AS t (a, b)`."""
+    return tree.args["alias"].columns if tree.args.get("alias") else []
 
 
 def renamed(node: Node, names: list[str]) -> Node:

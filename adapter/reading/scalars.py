@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ..dialect import print_sql
+from ..dialect import Clock, print_sql
 from ..errors import Volatility
 from .aggregates import is_windowed
-from .functions import BUILT_IN, CLOCK, GENERATORS, MAINTAINED_AGGREGATES, ORDER_DEPENDENT, RANDOM, spark_name
+from .functions import (
+    BUILT_IN,
+    CLOCK,
+    GENERATORS,
+    MAINTAINED_AGGREGATES,
+    MAINTAINED_BY_NAME,
+    OF_THE_SESSION,
+    RANDOM,
+    WINDOW_FUNCTIONS,
+    spark_name,
+)
 from .refuse import refuse
+
+CONDITIONS = ("WHERE", "HAVING", "QUALIFY", "ON")
+"""Clauses that may read the clock: they decide about rows, and what they decided can be asked again."""
 
 
 def scalar(tree: exp.Expression, clause: str, *, aggregates: bool = False, windows: bool = False) -> exp.Expression:
-    """The expression itself. Raises Refusal for what has no law.
+    """The expression, with the functions of the clock marked as such. Raises Refusal for what has no law.
 
     clause: where it stands, for the message; aggregates, windows: whether an aggregate or a window function may stand
     in it.
@@ -22,38 +35,32 @@ def scalar(tree: exp.Expression, clause: str, *, aggregates: bool = False, windo
             raise refuse(f"a subquery in {clause}", "has no law of change here yet", node, "write it as a join")
         if isinstance(node, exp.Window) and not windows:
             raise refuse(f"a window function in {clause}", "has no law of change here yet", node)
-        if isinstance(node, exp.AggFunc) and is_windowed(node):
-            _windowed(node)
-        elif isinstance(node, exp.Grouping | exp.GroupingId):
+        if isinstance(node, exp.Grouping | exp.GroupingId):
             continue
         elif isinstance(node, exp.AggFunc):
             _aggregate(node, clause, aggregates)
         elif isinstance(node, exp.Func):
-            _function(node)
+            _function(node, clocked=clause in CONDITIONS)
         elif isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
             raise refuse("a parameter", "has no value in a model", node)
-    return tree
+    return tree.transform(_clock, copy=False)
+
+
+def _clock(node: exp.Expression) -> exp.Expression:
+    if isinstance(node, exp.Func) and _reads_clock(node, spark_name(node)):
+        return Clock(this=CLOCK[spark_name(node)])
+    return node
 
 
 def _aggregate(node: exp.AggFunc, clause: str, allowed: bool) -> None:
-    name = spark_name(node)
-    if not allowed:
+    name, windowed = spark_name(node), is_windowed(node)
+    if not (allowed or windowed):
         raise refuse(f"{name}() in {clause}", "is an aggregate where none can be maintained", node)
-    if isinstance(node, exp.Quantile | exp.ApproxQuantile) or not isinstance(node, MAINTAINED_AGGREGATES):
-        why = (
-            "depends on the order in which rows arrive"
-            if name in ORDER_DEPENDENT
-            else "is an aggregate that has no law of change here yet"
-        )
+    known = isinstance(node, MAINTAINED_AGGREGATES) or (windowed and isinstance(node, WINDOW_FUNCTIONS))
+    if not known and not (isinstance(node, exp.AnonymousAggFunc) and name in MAINTAINED_BY_NAME):
         # As it is printed: the tree knows some functions by another of their names.
-        raise refuse(f"{print_sql(node).partition('(')[0].lower()}()", why, node)
-
-
-def _windowed(node: exp.AggFunc) -> None:
-    window = node.find_ancestor(exp.Window)
-    assert window is not None
-    if spark_name(node) in ORDER_DEPENDENT and not window.args.get("order"):
-        raise refuse(f"{spark_name(node)}() OVER", "has no order, so that its value is open", node, "add an ORDER BY")
+        shown = print_sql(node).partition("(")[0].lower()
+        raise refuse(f"{shown}()", "is an aggregate that has no law of change here yet", node)
 
 
 def is_volatile(tree: exp.Expression) -> bool:
@@ -66,23 +73,25 @@ def _volatile(node: exp.Expression) -> bool:
         return True
     name = spark_name(node)
     unknown = isinstance(node, exp.Anonymous) and name not in BUILT_IN
-    return _reads_clock(node, name) or name in RANDOM or unknown
+    return _reads_clock(node, name) or name in RANDOM or name in OF_THE_SESSION or unknown
 
 
 def _reads_clock(node: exp.Func, name: str) -> bool:
     return name in CLOCK and not (name == "unix_timestamp" and bool(node.args.get("this") or node.expressions))
 
 
-def _function(node: exp.Func) -> None:
+def _function(node: exp.Func, *, clocked: bool) -> None:
     name = spark_name(node)
-    if _reads_clock(node, name):
-        raise refuse(f"{name}()", "has another value at every refresh", node, volatility=Volatility.VOLATILE)
+    inside = node.find_ancestor(exp.AggFunc, exp.Window)
+    if name in OF_THE_SESSION or (_reads_clock(node, name) and (inside or not clocked)):
+        raise refuse(
+            f"{name}()", "has another value at every refresh, and is maintained only where it decides about rows", node,
+            "filter by it in WHERE, HAVING or QUALIFY", volatility=Volatility.VOLATILE,
+        )  # fmt: skip
     if name in RANDOM:
         raise refuse(f"{name}()", "is not a function of its arguments", node, volatility=Volatility.VOLATILE)
     if name in GENERATORS or isinstance(node, exp.UDTF):
         raise refuse(f"{name}()", "makes many rows of one and has no law of change here yet", node)
-    if isinstance(node, exp.Anonymous) and name in ORDER_DEPENDENT:
-        raise refuse(f"{name}()", "depends on the order in which rows arrive", node)
     if isinstance(node, exp.Anonymous) and name not in BUILT_IN:
         raise refuse(
             f"the function {name}()",

@@ -14,6 +14,7 @@ from .aggregates import aggregate_calls
 from .generators import generated, is_generator, width
 from .grouping import Output, grouped, grouping_of
 from .joins import place
+from .open_values import closed
 from .refuse import refuse
 from .relations import Typer
 from .scalars import scalar
@@ -40,7 +41,10 @@ def lower_select_list(tree: exp.Select, source: Node, scope: Scope, subqueries: 
     order = _order(tree, outputs, resolved)
     checked = [(name, scalar(e, "the SELECT list", aggregates=True, windows=True)) for name, e in outputs]
     listed = _unique(checked)
-    trees = [e for _, e in listed] + [o.this for o in order] + ([qualify] if qualify is not None else [])
+    trees = [e for _, e in listed] + [o.this for o in order]
+    trees += [e for e in (qualify, having) if e is not None]
+    trees = closed(trees, source, types, ordered_input=_ordered_input(tree))
+    having = trees.pop() if having is not None else None
     if by is not None or having is not None or any(aggregate_calls(e) for e in trees):
         if by is None and having is not None and not any(aggregate_calls(e) for e in (*trees, having)):
             raise refuse("HAVING", "stands without GROUP BY and without an aggregate", tree.args["having"], "use WHERE")
@@ -56,6 +60,12 @@ def lower_select_list(tree: exp.Select, source: Node, scope: Scope, subqueries: 
     if not ordered:
         return unordered(tree, distinct(result) if tree.args.get("distinct") else result)
     return _top(tree, result, source, shown, ordered, order)
+
+
+def _ordered_input(tree: exp.Select) -> bool:
+    clause = tree.args.get("from_")
+    item = clause.this if clause is not None else None
+    return isinstance(item, exp.Subquery) and bool(item.this.args.get("order")) and not has_limit(item.this)
 
 
 def _top(tree: exp.Select, result: Project, source: Node, shown, ordered, order) -> Node:

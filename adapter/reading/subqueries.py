@@ -16,6 +16,7 @@ from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Project
 from .aggregates import aggregate_calls, over
 from .joins import on, place
+from .open_values import LISTED, closed
 from .refuse import refuse
 from .scalars import scalar
 from .scope import Scope, placed, resolve, settled_names
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 WHOLE = ("group", "having", "distinct", "limit", "offset", "qualify", "windows")
 """Clauses after which a subquery is more than rows that meet conditions."""
 
-ZERO_IF_EMPTY = (exp.Count, exp.CountIf, exp.ApproxDistinct)
+ZERO_IF_EMPTY = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RegrCount)
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ class Subqueries:
             join = self._by_domain(inner, aggregates, at)
         first = next(iter(names.values()))
         self.waiting[first] = join
-        shown = {c: _or_zero(c, names[c]) for c in calls}
+        shown = {c: _or_empty(c, names[c]) for c in calls}
         return exp.paren(over(value, shown), copy=False)
 
     def _joining(self, grouped: Node, equalities, at: exp.Expression) -> Callable[[Node], Node]:
@@ -234,7 +235,9 @@ class Subqueries:
                 continue
             body = within.replaced(selected.unalias())
             values.append(scalar(resolve(body, scope, {}), "a subquery", aggregates=True))
-        return Inner(within.attached(rows), tuple(values), tuple(scope.correlated))
+        rows = within.attached(rows)
+        values = closed(values, rows, self.lowering.typer, ordered_input=False)
+        return Inner(rows, tuple(values), tuple(scope.correlated))
 
     def _asked(self, test: exp.In) -> Inner:
         """The rows that IN looks through: an aggregate is one of them only as a whole."""
@@ -322,11 +325,13 @@ def _pair(condition: Expr, own: set[str]) -> tuple[Expr, Expr, bool] | None:
     return None
 
 
-def _or_zero(call: exp.Expression, name: str) -> exp.Expression:
+def _or_empty(call: exp.Expression, name: str) -> exp.Expression:
     """The column of an aggregate, as it is over no rows where the join found none."""
     function = call.this if isinstance(call, exp.Filter) else call
     if isinstance(function, ZERO_IF_EMPTY):
         return exp.Coalesce(this=placed(name), expressions=[exp.Literal.number(0)])
+    if isinstance(function, LISTED):
+        return exp.Coalesce(this=placed(name), expressions=[exp.Array()])
     return placed(name)
 
 

@@ -6,12 +6,13 @@ aggregate, a union or a second projection closes it. A closed block becomes a CT
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 
 from sqlglot import exp
 
+from ..algebra.clock import Reading, told
 from ..algebra.expressions import Expr, replace_columns
 from ..algebra.nodes import (
     Aggregate,
@@ -24,6 +25,7 @@ from ..algebra.nodes import (
     Project,
     Scan,
     Semi,
+    Time,
     UnionAll,
     Unit,
     Window,
@@ -76,10 +78,13 @@ class Block:
 class Renderer:
     """Renders the relations of one plan; the aliases it gives are unique in each statement."""
 
-    def __init__(self, table_of: TableOf, named: Callable[[str], str] = str) -> None:
-        """named: the name in the session of a relation that the plan has named."""
+    def __init__(
+        self, table_of: TableOf, named: Callable[[str], str] = str, clock: Mapping[Time, Reading] | None = None
+    ) -> None:
+        """named: the name in the session of a relation that the plan has named; clock: its readings."""
         self._table_of = table_of
         self._named = named
+        self._clock = clock or {}
         self._aliases: set[str] = set()
         self._tables: set[str] = set()
         self._ctes: list[exp.CTE] = []
@@ -92,7 +97,7 @@ class Renderer:
         tree = self._query(node)
         if self._ctes:
             tree.set("with_", exp.With(expressions=self._ctes))
-        return tree
+        return told(tree, self._clock)
 
     def _query(self, node: Node) -> exp.Expression:
         if isinstance(node, UnionAll):

@@ -62,6 +62,8 @@ SHAPES: dict[str, str] = {
         "SELECT s.store, SUM(s.qty) AS q, (SELECT MAX(area) FROM stores) AS c FROM sales s GROUP BY s.store"
     ),
     "intersect": ("SELECT store FROM sales INTERSECT SELECT store FROM stores"),
+    "intersect_all": "SELECT store, qty FROM sales INTERSECT ALL SELECT store, qty FROM sales WHERE online",
+    "except_all": "SELECT store, item FROM sales EXCEPT ALL SELECT kind, item FROM items",
     "except": ("SELECT store, item FROM sales EXCEPT SELECT kind, item FROM items"),
     "row_number": ("SELECT store, qty, ROW_NUMBER() OVER (PARTITION BY store ORDER BY qty, day) AS rn FROM sales"),
     "ranks_and_totals": (
@@ -131,6 +133,24 @@ SHAPES: dict[str, str] = {
     "groups_over_explode": (
         "SELECT v.x, COUNT(*) AS n FROM sales s LATERAL VIEW EXPLODE(ARRAY(s.qty, s.store)) v AS x GROUP BY v.x"
     ),
+    "arrays": (
+        "SELECT store, SORT_ARRAY(COLLECT_LIST(qty)) AS l, SORT_ARRAY(COLLECT_SET(item)) AS s, "
+        "SIZE(COLLECT_LIST(price)) AS n FROM sales GROUP BY store"
+    ),
+    "picked_by_rank": (
+        "SELECT store, MAX_BY(COALESCE(qty, 0), id) AS last, MIN_BY(COALESCE(item, ''), id) AS first "
+        "FROM sales GROUP BY store"
+    ),
+    "any_of_equals": "SELECT store, ANY_VALUE(store + 1) AS a, FIRST(store) AS b FROM sales GROUP BY store",
+    "listed_in_order": (
+        "SELECT store, LISTAGG(CAST(qty AS STRING), ',') WITHIN GROUP (ORDER BY qty) AS l FROM sales GROUP BY store"
+    ),
+    "median": "SELECT store, MEDIAN(qty) AS m FROM sales GROUP BY store",
+    "filtered_picks": (
+        "SELECT store, MAX_BY(COALESCE(qty, 0), id) FILTER (WHERE online) AS a, COUNT(DISTINCT item) "
+        "FILTER (WHERE qty > 1) AS b FROM sales GROUP BY store"
+    ),
+    "picks_over": "SELECT store, qty, MAX_BY(qty, qty) OVER (PARTITION BY store) AS m FROM sales",
 }
 """Construct -> SELECT."""
 
@@ -139,6 +159,25 @@ OF_SPARK: dict[str, str] = {
     "in_as_a_value": (
         "SELECT s.store, s.store IN (SELECT store FROM stores) AS c, s.store NOT IN (SELECT store FROM stores "
         "WHERE store IS NOT NULL) AS d FROM sales s"
+    ),
+    "percentiles": (
+        "SELECT store, MEDIAN(qty) AS m, PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY qty) AS c, PERCENTILE_DISC(0.5) "
+        "WITHIN GROUP (ORDER BY qty DESC) AS d FROM sales GROUP BY store"
+    ),
+    "scalar_array": (
+        "SELECT t.store, (SELECT SORT_ARRAY(COLLECT_SET(s.qty)) FROM sales s WHERE s.store = t.store) AS q "
+        "FROM stores t"
+    ),
+    "pivot": (
+        "SELECT p.store, p.many, q.few_s FROM (SELECT store, item, qty FROM sales) PIVOT (SUM(qty) FOR item IN ('a' AS "
+        "many, 'b')) p JOIN (SELECT * FROM (SELECT store, item, qty FROM sales) PIVOT (SUM(qty) AS s, COUNT(*) AS n "
+        "FOR item IN ('b' AS few, 'c'))) q ON p.store = q.store"
+    ),
+    "unpivot": "SELECT * FROM (SELECT id, store, qty FROM sales) UNPIVOT (v FOR n IN (store, qty AS `how many`))",
+    "moments": (
+        "SELECT store, CORR(qty, store) AS c, COVAR_POP(qty, store) AS p, SKEWNESS(qty) AS s, KURTOSIS(qty) AS k, "
+        "REGR_COUNT(qty, store) AS r, MODE(qty, TRUE) AS m, TRY_SUM(qty) AS t, STD(qty) AS d, SOME(online) AS o, "
+        "ANY(online) AS a FROM sales GROUP BY store"
     ),
 }
 """Constructs that have another meaning, or another order of columns, for Spark than for DuckDB."""

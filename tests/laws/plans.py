@@ -28,6 +28,7 @@ from dbt_spark_dynamic.algebra.nodes import (
     Window,
     walk,
 )
+from dbt_spark_dynamic.dialect import Clock
 
 from .states import SOURCES
 
@@ -75,7 +76,7 @@ def grouped_plans(draw: st.DrawFn) -> tuple[Node, tuple[str, ...]]:
     groups = draw(_group_exprs(below, at_least=1))
     node: Node = Aggregate(below, groups, draw(_aggregate_calls(below, tuple(n for n, _ in groups))))
     if one_in(draw, 2):
-        node = Filter(node, draw(predicates(node.columns)))
+        node = Filter(node, draw(conditions(node.columns)))
     shown = dict(zip((n for n, _ in groups), ("g", "h"), strict=False))
     more = tuple((f"m{i}", draw(scalars(node.columns))) for i in range(draw(st.integers(0, 2))))
     node = Project(node, tuple((new, column(old)) for old, new in shown.items()) + more)
@@ -137,7 +138,7 @@ def _smaller(size: Size) -> Size:
 @st.composite
 def _filters(draw: st.DrawFn, size: Size) -> Node:
     child = draw(plans(_smaller(size)))
-    return Filter(child, draw(predicates(child.columns)))
+    return Filter(child, draw(conditions(child.columns)))
 
 
 @st.composite
@@ -300,6 +301,18 @@ def scalars(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
         return Expr.of(exp.Coalesce(this=a, expressions=[b]))
     when = exp.If(this=draw(predicates(names)).tree.copy(), true=a)
     return Expr.of(exp.Case(ifs=[when], default=b))
+
+
+@st.composite
+def conditions(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
+    """The condition of a filter: now and then one that moves with the clock."""
+    predicate = draw(predicates(names))
+    if draw(st.integers(0, 4)):
+        return predicate
+    a, now = column(pick(draw, names)).tree.copy(), Clock(this="current_date")
+    moving = draw(st.sampled_from((exp.LT, exp.GTE, exp.EQ)))(this=a, expression=now)
+    both = draw(st.sampled_from((exp.And, exp.Or)))
+    return Expr.of(both(this=moving, expression=exp.paren(predicate.tree.copy())))
 
 
 @st.composite

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from dbt_spark_dynamic.algebra.clock import CLOCK
 from dbt_spark_dynamic.algebra.evaluate import Bag, Row, Table, World
 from dbt_spark_dynamic.algebra.nodes import Time
 from dbt_spark_dynamic.changes.derivation import Feed
@@ -22,6 +23,7 @@ KEYS = {"s.a": ("k",)}
 """The one source whose key is declared."""
 
 State = dict[str, Bag]
+"""Source -> rows; and under CLOCK its reading, as a bag of one row of one number."""
 
 
 @dataclass(frozen=True)
@@ -74,15 +76,19 @@ def _next(draw: st.DrawFn, source: str, before: list[Row]) -> list[Row]:
 def scripts(draw: st.DrawFn, refreshes: int) -> Script:
     """So many refreshes in a row, each with whatever changed since the one before."""
     rows = {s: _valid(s, [_row(draw, s) for _ in range(draw(st.integers(0, 4)))]) for s in SOURCES}
-    states, touched = [rows], []
+    now = draw(st.integers(0, 1))
+    states, touched, clocks = [rows], [], [now]
     for _ in range(refreshes):
         after = {s: _valid(s, _next(draw, s, states[-1][s])[:5]) for s in SOURCES}
         commits = draw(st.integers(0, 2 ** len(SOURCES) - 1))
         committed = {s for i, s in enumerate(SOURCES) if commits >> i & 1}
         changed = {s for s in SOURCES if Counter(after[s]) != Counter(states[-1][s])}
+        clocks.append(clocks[-1] + draw(st.integers(0, 2)))
+        moved = {CLOCK} if clocks[-1] != clocks[-2] else set()
         states.append(after)
-        touched.append(frozenset(changed | committed))
-    return Script(tuple({s: Counter(r) for s, r in state.items()} for state in states), tuple(touched))
+        touched.append(frozenset(changed | committed | moved))
+    bags = [{s: Counter(r) for s, r in state.items()} for state in states]
+    return Script(tuple(bag | {CLOCK: Counter([(n,)])} for bag, n in zip(bags, clocks, strict=True)), tuple(touched))
 
 
 def world(before: State, after: State) -> World:
@@ -91,7 +97,13 @@ def world(before: State, after: State) -> World:
     for source, names in SOURCES.items():
         tables[source, Time.BEFORE] = Table(names, before[source])
         tables[source, Time.AFTER] = tables[source, Time.UNDATED] = Table(names, after[source])
-    return World(tables)
+    clock = {Time.BEFORE: _reading(before), Time.AFTER: _reading(after), Time.UNDATED: _reading(after)}
+    return World(tables, clock=clock)
+
+
+def _reading(state: State) -> dict[str, str]:
+    ((now,),) = state[CLOCK]
+    return {"current_date": str(now)}
 
 
 def fed(feed: Feed, before: State, after: State) -> Bag:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbt_spark_dynamic.algebra.clock import CLOCK
 from dbt_spark_dynamic.algebra.evaluate import Bag, Table, evaluate
 from dbt_spark_dynamic.algebra.nodes import Node, weighted
 from dbt_spark_dynamic.changes.additive import Own
@@ -19,7 +20,7 @@ from .plans import grouped_plans, plans, summed_plans
 from .states import KEYS, SOURCES, Script, State, scripts
 
 NOTHING: frozenset[str] = frozenset()
-EVERY_SOURCE = frozenset(SOURCES)
+EVERY_SOURCE = frozenset(SOURCES) | {CLOCK}
 
 
 @given(plans(), scripts(refreshes=3), st.booleans(), st.booleans())
