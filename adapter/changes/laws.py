@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import singledispatch
 
+from ..algebra.clock import reads
 from ..algebra.nodes import Aggregate, Filter, Generate, Join, JoinKind, Node, Project, Scan, UnionAll, Unit, Window
 
 
@@ -24,6 +25,11 @@ class Law:
 SOURCE = Law("source", "ΔT = the change feed of T, netted", "the rows that came and left since the last refresh")
 CONSTANT = Law("constant", "Δ1 = ∅", "nothing: it never changes")
 FILTER = Law("linear", "Δσ(R) = σ(ΔR)", "changed rows alone")
+MOVING = Law(
+    "linear",
+    "Δσ(R) = σ⁺(ΔR) + (σ⁺ − σ⁻)(R⁻), σ⁻ and σ⁺ by the clock before and after",
+    "changed rows, and those that the clock has moved past",
+)
 PROJECT = Law("linear", "Δπ(R) = π(ΔR)", "changed rows alone")
 GENERATE = Law("linear", "Δε(R) = ε(ΔR)", "changed rows alone")
 UNION = Law("linear", "Δ(R ∪ S) = ΔR ∪ ΔS", "changed rows alone")
@@ -69,7 +75,7 @@ def _(node: Unit) -> Law:
 
 @law_of.register
 def _(node: Filter) -> Law:
-    return FILTER
+    return MOVING if reads(node.predicate) else FILTER
 
 
 @law_of.register

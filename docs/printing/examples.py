@@ -77,7 +77,7 @@ OPERATORS = (
         "filter",
         "Filter: WHERE, HAVING, QUALIFY",
         Filter,
-        (laws.FILTER,),
+        (laws.FILTER, laws.MOVING),
         (Example("The condition is asked of changed rows alone.", "SELECT id, amount FROM orders WHERE amount > 100"),),
     ),
     Operator(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import dbt_spark_dynamic
 from dbt_spark_dynamic.commit.catalog import SessionCatalog
+from dbt_spark_dynamic.dialect import AGGREGATES_BY_NAME, SqlglotError
 from dbt_spark_dynamic.pipeline import Model, compile_model
 from dbt_spark_dynamic.reading import functions
 from dbt_spark_dynamic.reading.lower import REFUSED_IN_SELECT
@@ -38,13 +39,11 @@ SAYS = (
     "line too, and `refresh_mode: incremental` makes it an error. This page is printed from the code by `make docs`."
 )
 
-TRIED = {
-    "SELECT id, {}({}) AS v FROM orders": functions.CLOCK | functions.RANDOM,
-    "SELECT id, {}({}) AS v FROM orders GROUP BY id": functions.ORDER_DEPENDENT,
-}
-"""How functions are used that may have no law here -> functions."""
+TRIED = functions.OF_THE_SESSION.union(functions.CLOCK, functions.RANDOM, AGGREGATES_BY_NAME)
+"""Functions that may have no law here."""
 
-ARGUMENTS = ("", "amount", "amount, 2", "amount, 2, 3")
+ARGUMENTS = ("", "amount", "items", "amount, 2", "amount, 2, 3")
+"""What functions are tried with."""
 
 
 def limits_page() -> str:
@@ -54,7 +53,7 @@ def limits_page() -> str:
         "## In the SELECT",
         table(("construct", "why", "what to do"), [(m.construct, m.why, m.remedy or ANYHOW) for m in limits()]),
         "## Functions",
-        "In a SELECT list, or as aggregates:",
+        "In a SELECT list, without OVER:",
         table(("why", "functions"), [(why, names(of)) for why, of in refused_functions().items()]),
         "## At the moment of a refresh",
         "A model that is maintained by change is computed whole this once, and the result line says so, when",
@@ -74,18 +73,24 @@ def limits() -> list[Limit]:
 def refused_functions() -> dict[str, list[str]]:
     """Why a model is recomputed that uses them -> functions, as the compiler says it of the smallest such model."""
     found: dict[str, list[str]] = {}
-    for select, tried in TRIED.items():
-        for name in sorted(tried):
-            model = next(m for arguments in ARGUMENTS if (m := _read(select.format(name, arguments))).tree is not None)
-            if model.refusal is not None:
-                found.setdefault(model.refusal.why, []).append(name)
+    for name in sorted(TRIED):
+        models = [_read(f"SELECT {name}({arguments}) AS v FROM orders") for arguments in ARGUMENTS]
+        known = [m for m in models if m is not None]
+        if known and all(m.node is None for m in known):
+            refusal = known[0].refusal
+            assert refusal is not None
+            found.setdefault(refusal.why, []).append(name)
     return found
 
 
-def _read(query: str) -> Model:
-    """Without tree where the function cannot have these arguments."""
+def _read(query: str) -> Model | None:
+    """None where the function cannot have these arguments."""
     shop = Shop()
-    return compile_model(query, (("id", "int"), ("v", "int")), SessionCatalog(shop), shop.columns)
+    try:
+        model = compile_model(query, (("v", "int"),), SessionCatalog(shop), shop.columns)
+    except SqlglotError:
+        return None
+    return model if model.tree is not None else None
 
 
 def reasons() -> list[str]:
