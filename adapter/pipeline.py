@@ -20,6 +20,7 @@ from .algebra.prune import prune
 from .algebra.show import show
 from .dialect import SqlglotError, parse, print_sql
 from .errors import Refusal, Volatility
+from .reading.functions import declare
 from .reading.lower import Lowering
 from .reading.refuse import refuse
 from .reading.relations import Catalog, Columns, Kind, Relation
@@ -59,8 +60,11 @@ class Model:
         return unknown or self.refusal.volatility is Volatility.VOLATILE
 
 
-def compile_model(sql: str, result: Columns, catalog: Catalog, types_of: TypesOf) -> Model:
-    """Reads a SELECT that Spark has accepted. result: the columns Spark says it has."""
+def compile_model(
+    sql: str, result: Columns, catalog: Catalog, types_of: TypesOf, deterministic: frozenset[str] = frozenset()
+) -> Model:
+    """Reads a SELECT that Spark has accepted. result: the columns Spark says it has; deterministic: the user's own
+    functions that give equal values for equal arguments, in lower case."""
 
     def types(node: Node) -> tuple[str, ...]:
         return tuple(t for _, t in types_of(print_sql(Renderer(undated).query(node))))
@@ -71,7 +75,8 @@ def compile_model(sql: str, result: Columns, catalog: Catalog, types_of: TypesOf
         first = str(error).splitlines()[0]
         refusal = Refusal("SQL that the parser does not know", f"({first})", volatility=Volatility.VOLATILE)
         return Model(sql, result, {}, _digest(sql, result), refusal=refusal)
-    lowering = Lowering(catalog, types)
+    declare(tree, deterministic)
+    lowering = Lowering(catalog, types, deterministic)
     try:
         node = lowering.query(tree, {})
         unmapped = [r for r in lowering.sources.values() if r.kind is not Kind.DELTA]

@@ -18,11 +18,12 @@ from .spec import LostHistoryPolicy, Spec
 @dataclass(frozen=True)
 class Decision:
     """code: what kind of refresh this is; reason: why it is not by change; changes: source -> what happened to it,
-    for a refresh by change."""
+    for a refresh by change; clock_moved: whether what the model reads of the clock is another than last time."""
 
     code: Code
     reason: str | None = None
     changes: Mapping[str, Change] = field(default_factory=dict)
+    clock_moved: bool = False
 
 
 def decide(seen: Seen, spec: Spec, engine: Engine) -> Decision:
@@ -51,11 +52,12 @@ def _maintained(seen: Seen, entry: Entry, spec: Spec, engine: Engine) -> Decisio
             return Decision(Code.RECOMPUTE, accepted(found, spec))
         if found is not None:
             changes[name] = found
-    if not changes:
+    moved = seen.clock != entry.clock
+    if not changes and not moved:
         return Decision(Code.NO_CHANGE)
     if refusal is not None:
         return Decision(Code.RECOMPUTE, refusal.reason)
-    return Decision(Code.INCREMENTAL, changes=changes)
+    return Decision(Code.INCREMENTAL, changes=changes, clock_moved=moved)
 
 
 def accepted(lost: Lost, spec: Spec) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..algebra.clock import CLOCK
 from ..algebra.keys import SourceKeys
 from ..changes.additive import Own
 from ..changes.change_plan import ChangePlan
@@ -22,12 +23,21 @@ FEW_CHANGES = 2_000
 
 
 class Incremental:
-    """Pins what the plan names. `changed` are the sources whose change is not empty once equal rows are netted."""
+    """Pins what the plan names. `changed` are the sources whose change is not empty once equal rows are netted, and
+    the clock if it moved."""
 
     def __init__(
-        self, engine: Engine, model: Model, changes: Mapping[str, Change], keys: SourceKeys, spec: Spec
+        self,
+        engine: Engine,
+        model: Model,
+        changes: Mapping[str, Change],
+        keys: SourceKeys,
+        spec: Spec,
+        *,
+        clock_moved: bool = False,
     ) -> None:
         self._engine, self._model, self._changes, self._keys, self._spec = engine, model, changes, keys, spec
+        self._clock = frozenset({CLOCK} if clock_moved else ())
         self._pins: list[str] = []
         self.changed: frozenset[str] = frozenset()
         self.rows_in = 0
@@ -55,7 +65,7 @@ class Incremental:
             if rows:
                 changed.add(source)
                 self.rows_in += change.rows if change.rows is not None else rows
-        self.changed = frozenset(changed)
+        self.changed = frozenset(changed) | self._clock
         return None
 
     def _pin_feed(self, feed: Feed, change: Change) -> int:

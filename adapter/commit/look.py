@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from ..algebra.clock import Reading, read_by
 from ..algebra.keys import SourceKeys, unique_key
 from ..dialect import print_sql
 from ..errors import Refusal, TargetError
@@ -14,6 +15,7 @@ from ..sparksql.reads import undated
 from ..sparksql.render import Renderer
 from . import problems
 from .catalog import SessionCatalog
+from .clock import reading
 from .engine import Engine, Table
 from .history import read_commit
 from .ledger import Position, find
@@ -28,7 +30,8 @@ MEANING_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
 class Seen:
     """target: the table, None if there is none; key: what rows are merged by, None for whole rows; checked: a key that
     is only declared, and must be verified; source_keys: keys of the sources that are dynamic tables; definition: what
-    the table is made by, as a digest; position: where its ledger stands, None without one."""
+    the table is made by, as a digest; position: where its ledger stands, None without one; clock: what the model reads
+    of it, now."""
 
     target: Table | None
     catalog: SessionCatalog
@@ -38,6 +41,7 @@ class Seen:
     checked: tuple[str, ...]
     definition: str
     position: Position | None
+    clock: Reading = field(default_factory=dict)
 
 
 def look(spec: Spec, engine: Engine) -> Seen:
@@ -50,7 +54,8 @@ def look(spec: Spec, engine: Engine) -> Seen:
     settings = tuple((name, engine.setting(name)) for name in MEANING_SETTINGS)
     meaning = (model.fingerprint, key, checked, spec.changelog_mode.value, settings)
     definition = hashlib.sha256(repr(meaning).encode()).hexdigest()[:20]
-    return Seen(target, catalog, model, source_keys, key, checked, definition, _position(target, engine))
+    clock = reading(engine, read_by(model.node) if model.node is not None else frozenset())
+    return Seen(target, catalog, model, source_keys, key, checked, definition, _position(target, engine), clock)
 
 
 def _check_target(t: Table | None, spec: Spec) -> None:
@@ -66,7 +71,7 @@ def _check_target(t: Table | None, spec: Spec) -> None:
 def _read(spec: Spec, engine: Engine, catalog: SessionCatalog) -> Model:
     result = engine.columns(spec.sql.strip().removesuffix(";"))
     problems.check_names([name for name, _ in result], spec)
-    model = _understood(compile_model(spec.sql, result, catalog, engine.columns), engine)
+    model = _understood(compile_model(spec.sql, result, catalog, engine.columns, spec.deterministic), engine)
     if spec.refresh_mode is RefreshMode.FULL:
         return replace(model, node=None, refusal=model.refusal or Refusal("refresh_mode='full'", "is set"))
     if model.refusal is not None and spec.refresh_mode is RefreshMode.INCREMENTAL:

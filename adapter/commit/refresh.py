@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ..algebra.nodes import Time
 from ..changes.additive import Own
 from ..dialect import print_sql
 from ..errors import Bug, Refusal
@@ -63,7 +64,7 @@ class Refresh:
         self.spec, self.engine, self.measure = spec, engine, measure or Measure(engine)
         self.target, self.catalog, self.model = seen.target, seen.catalog, seen.model
         self.source_keys, self.key, self.checked = seen.source_keys, seen.key, seen.checked
-        self.definition, self.position = seen.definition, seen.position
+        self.definition, self.position, self.clock = seen.definition, seen.position, seen.clock
         self.notes: list[str] = []
 
     def carry_out(self, decision: Decision) -> Outcome:
@@ -76,7 +77,7 @@ class Refresh:
         if decision.code is Code.RECOMPUTE:
             assert decision.reason is not None
             return self._recompute(entry, decision.reason)
-        return self._incremental(entry, decision.changes)
+        return self._incremental(entry, decision.changes, clock_moved=decision.clock_moved)
 
     def _unchanged(self, entry: Entry) -> Outcome:
         """Nothing to read. Versions that moved without data (OPTIMIZE, properties) are consumed at the next change."""
@@ -128,9 +129,10 @@ class Refresh:
         applied = self._applier(new).difference(self._query())
         return self._outcome(Code.RECOMPUTE, new, entry, applied, None)
 
-    def _incremental(self, entry: Entry, changes: Mapping[str, Change]) -> Outcome:
+    def _incremental(self, entry: Entry, changes: Mapping[str, Change], *, clock_moved: bool) -> Outcome:
         assert self.model.node is not None and self.target is not None
-        work = Incremental(self.engine, self.model, changes, self.source_keys, self.spec)
+        work = Incremental(self.engine, self.model, changes, self.source_keys, self.spec, clock_moved=clock_moved)
+        clock = {Time.BEFORE: entry.clock, Time.AFTER: self.clock}
         spans = {
             n: Span(c.version, self.catalog.tables[n].version)
             for n, c in entry.sources.items()
@@ -149,7 +151,7 @@ class Refresh:
             own = own_table(self.target.name, self.model, self.checked)
             plan = work.plan(own, by_key=self.key is not None)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
-            applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name))
+            applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name, clock))
             return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
         except NotHeld as found:
             not_held = f"the table does not hold what its query has just lost ({found.why})"
@@ -206,7 +208,8 @@ class Refresh:
         """The model's SELECT over the versions this refresh consumes."""
         after = {n: Span(t.version, t.version) for n, t in self.catalog.tables.items() if t.kind is Kind.DELTA}
         if self.model.node is not None:
-            return print_sql(Renderer(dated(after)).query(self.model.node), pretty=True)
+            renderer = Renderer(dated(after), clock={Time.UNDATED: self.clock})
+            return print_sql(renderer.query(self.model.node), pretty=True)
         if self.model.tree is None:
             return self.spec.sql
 
@@ -225,8 +228,9 @@ class Refresh:
     ) -> Entry:
         sources = {n: Consumed(t.id, t.version) for n in self.model.sources if (t := self.catalog.delta(n)) is not None}
         return Entry(
-            sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in
-        )
+            sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in,
+            self.clock,
+        )  # fmt: skip
 
     def _base(self) -> int:
         assert self.target is not None

@@ -43,7 +43,8 @@ class LostHistoryPolicy(Enum):
 @dataclass(frozen=True)
 class Spec:
     """One dynamic table. target: its name in Spark SQL; sql: the compiled SELECT; place: model file, for messages;
-    layout: clauses of its CREATE TABLE but for properties; unique_key: as declared, () if not."""
+    layout: clauses of its CREATE TABLE but for properties; unique_key: as declared, () if not;
+    deterministic: functions of the user's own that give equal values for equal arguments, in lower case."""
 
     target: str
     sql: str
@@ -56,6 +57,7 @@ class Spec:
     source_change_feed: ChangeFeedPolicy = ChangeFeedPolicy.ENABLE
     on_lost_history: LostHistoryPolicy = LostHistoryPolicy.FAIL
     full_refresh: bool = False
+    deterministic: frozenset[str] = frozenset()
 
 
 def choice(kind: type[Enum], value: object, option: str, place: str) -> Enum:

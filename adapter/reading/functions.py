@@ -167,6 +167,26 @@ BUILT_IN = frozenset(
 )
 
 
+DECLARED = "deterministic"
+"""Marks a call of a function of which the user says that equal arguments give equal values."""
+
+
+def declare(tree: exp.Expression, deterministic: frozenset[str]) -> None:
+    """Marks the calls of these functions, which are named in lower case, with or without their schema."""
+    for call in tree.find_all(exp.Anonymous) if deterministic else ():
+        names = {call.name.lower()}
+        if isinstance(call.parent, exp.Dot):
+            names.add(call.parent.sql("spark").partition("(")[0].lower())
+        call.meta[DECLARED] = bool(names & deterministic)
+
+
+def is_unknown(function: exp.Expression) -> bool:
+    """Whether it is not one of Spark's own, nor declared."""
+    if not isinstance(function, exp.Anonymous) or function.meta.get(DECLARED):
+        return False
+    return spark_name(function) not in BUILT_IN
+
+
 def spark_name(function: exp.Func) -> str:
     """The function's name as Spark spells it, lower case."""
     if isinstance(function, exp.Anonymous | exp.AnonymousAggFunc):

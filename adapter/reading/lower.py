@@ -15,6 +15,7 @@ from ..algebra.expressions import Expr, cast, column, columns
 from ..algebra.nodes import Join, JoinKind, Node, Project, Scan, UnionAll, Unit
 from ..names import free_name
 from .expand import View, expand
+from .functions import declare
 from .generators import generated, width
 from .joins import full, on
 from .pivots import as_select
@@ -49,10 +50,12 @@ JOINS = {
 
 @dataclass
 class Lowering:
-    """ctes: what the names of the enclosing WITH clauses stand for; sources: every table that is read."""
+    """deterministic: the user's own functions that give equal values for equal arguments; sources: every table that is
+    read."""
 
     catalog: Catalog
     typer: Typer
+    deterministic: frozenset[str] = frozenset()
     sources: dict[str, Relation] = field(default_factory=dict)
 
     def query(self, tree: exp.Expression, ctes: Mapping[str, Node]) -> Node:
@@ -266,6 +269,7 @@ class Lowering:
     def _view(self, relation: Relation) -> Node:
         """A view is its definition, under the view's own column names."""
         expanded: View = expand(relation)
+        declare(expanded.tree, self.deterministic)
         node = self.query(expanded.tree, {})
         by_name = {c.lower(): c for c in node.columns}
         outputs = [

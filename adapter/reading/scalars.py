@@ -8,7 +8,6 @@ from ..dialect import Clock, print_sql
 from ..errors import Volatility
 from .aggregates import is_windowed
 from .functions import (
-    BUILT_IN,
     CLOCK,
     GENERATORS,
     MAINTAINED_AGGREGATES,
@@ -16,6 +15,7 @@ from .functions import (
     OF_THE_SESSION,
     RANDOM,
     WINDOW_FUNCTIONS,
+    is_unknown,
     spark_name,
 )
 from .refuse import refuse
@@ -72,8 +72,7 @@ def _volatile(node: exp.Expression) -> bool:
     if isinstance(node, exp.TableSample):
         return True
     name = spark_name(node)
-    unknown = isinstance(node, exp.Anonymous) and name not in BUILT_IN
-    return _reads_clock(node, name) or name in RANDOM or name in OF_THE_SESSION or unknown
+    return _reads_clock(node, name) or name in RANDOM or name in OF_THE_SESSION or is_unknown(node)
 
 
 def _reads_clock(node: exp.Func, name: str) -> bool:
@@ -92,10 +91,10 @@ def _function(node: exp.Func, *, clocked: bool) -> None:
         raise refuse(f"{name}()", "is not a function of its arguments", node, volatility=Volatility.VOLATILE)
     if name in GENERATORS or isinstance(node, exp.UDTF):
         raise refuse(f"{name}()", "makes many rows of one and has no law of change here yet", node)
-    if isinstance(node, exp.Anonymous) and name not in BUILT_IN:
+    if is_unknown(node):
         raise refuse(
             f"the function {name}()",
-            "is not one of Spark's own, so nothing says that equal arguments give equal values",
-            node,
+            "is not one of Spark's own, so nothing says that equal arguments give equal values", node,
+            f"if they do, and it reads no table, set deterministic_functions: ['{name}']",
             volatility=Volatility.VOLATILE,
-        )
+        )  # fmt: skip

@@ -111,11 +111,14 @@ class DynamicTables(metaclass=AdapterMeta):
 def spec_of(target: str, sql: str, model: dict[str, Any], layout: str, full_refresh: bool) -> Spec:
     """The model's configuration, read and checked. Raises ConfigError for a value that an option cannot have."""
     config, place = model["config"], model.get("original_file_path", "")
-    key = config.get("unique_key") or ()
 
     def option(name: str, kind: Any) -> Any:
         value = config.get(name)
         return choice(kind, value, name, place) if value is not None else next(iter(kind))
+
+    def listed(name: str) -> list[Any]:
+        value = config.get(name) or []
+        return [value] if isinstance(value, str) else list(value)
 
     return Spec(
         target=target,
@@ -123,10 +126,11 @@ def spec_of(target: str, sql: str, model: dict[str, Any], layout: str, full_refr
         place=place,
         layout=" ".join(layout.split()),
         properties={k: str(v) for k, v in (config.get("tblproperties") or {}).items()},
-        unique_key=(key,) if isinstance(key, str) else tuple(key),
+        unique_key=tuple(listed("unique_key")),
         refresh_mode=option("refresh_mode", RefreshMode),
         changelog_mode=option("changelog_mode", ChangelogMode),
         source_change_feed=option("source_change_feed", ChangeFeedPolicy),
         on_lost_history=option("on_source_history_lost", LostHistoryPolicy),
         full_refresh=full_refresh,
+        deterministic=frozenset(str(f).lower() for f in listed("deterministic_functions")),
     )
