@@ -72,6 +72,9 @@ def test_every_commit_of_a_table_that_is_written_in_place_is_a_version(dbt_proje
     ]  # fmt: skip
     dbt_project.dbt("run")
     assert dbt_project.responses()["m"]["code"] == "NO CHANGE"
+    dbt_project.dbt("run-operation", "explain", "--args", "{model: m}")
+    said = "\n".join(dbt_project.lines)
+    assert "NO CHANGE, because no source has new data" in said and "m__changelog" in said
 
     # The journal is not rebuilt, and a new column has no value in the versions before it.
     dbt_project.sql("ALTER TABLE people ADD COLUMNS (age INT)")

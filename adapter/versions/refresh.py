@@ -58,6 +58,21 @@ def refresh_versions(spec: Spec, config: Mapping[str, Any], engine: Engine) -> O
     return replace(outcome, seconds=time.monotonic() - started)
 
 
+def maintained(spec: Spec, config: Mapping[str, Any], engine: Engine) -> Spec:
+    """The dynamic table that the versioned table is, for whoever only looks. Raises DynamicTableError."""
+    try:
+        plan = plan_of(spec, config, engine)
+    except SqlError as error:
+        raise problems.explained(error, spec) from error
+    if plan.keeping is not None and engine.table(plan.journal) is None:
+        raise TargetError(
+            f"{spec.target} is made from the events that its first run puts into {plan.journal}.",
+            where=spec.place,
+            remedy="run the model once",
+        )
+    return replace(spec, sql=plan.history(), unique_key=())
+
+
 def plan_of(spec: Spec, config: Mapping[str, Any], engine: Engine) -> Plan:
     """What the refresh is going to do. Reads only. Raises DynamicTableError, SqlError."""
     events = events_of(spec, config, engine)
