@@ -6,6 +6,7 @@
     changes/       algebra -> change plan, by the laws
     sparksql/      change plan -> Spark SQL
     commit/        Spark SQL -> a table that has moved, and the ledger in the same commit
+    versions/      the history of a changelog, as one more SELECT to maintain
     embedded/      Spark and Delta inside this process
     dialect.py     SQL text <-> trees    names.py  every reserved name    errors.py  what can go wrong
 

@@ -22,6 +22,9 @@ OP = f"{PREFIX}op"
 COPIES = f"{PREFIX}copies"
 """How many copies of a row the target holds before it is retracted."""
 
+CHANGELOG_SUFFIX = "__changelog"
+"""Ends the name of the table beside a versioned table in which the events are kept that nothing else keeps."""
+
 LEDGER = "dbt_spark_dynamic"
 """The key of our entry in a Delta commit's userMetadata."""
 

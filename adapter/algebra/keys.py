@@ -48,6 +48,19 @@ def _(node: Filter, sources: SourceKeys) -> tuple[str, ...] | None:
     return unique_key(node.child, sources)
 
 
+def row_number_of(node: Filter) -> tuple[Window, str] | None:
+    """The window, and its column, of which the filter keeps the rows that ROW_NUMBER() counts as the first."""
+    for part in conjuncts(node.predicate):
+        name, below = _first_of(part.tree), node.child
+        while name is not None and isinstance(below, Project):
+            name, below = dict(below.outputs)[name].column, below.child
+        if name is not None and isinstance(below, Window):
+            call = dict(below.calls).get(name)
+            if call is not None and isinstance(call.tree.this, exp.RowNumber):
+                return below, name
+    return None
+
+
 def _first_of(tree: exp.Expression) -> str | None:
     """The column that the condition says is 1."""
     while isinstance(tree, exp.Paren):

@@ -107,11 +107,15 @@ class Applier:
             return self.engine.pin(pins[-1], text, few=False)
 
         try:
-            rows = pin("result_change", sql.difference(query, self.spec.target, self.names))
+            rows = pin("result_change", sql.difference(query, self.held(), self.names))
             return self._signed(rows, pin)
         finally:
             for name in reversed(pins):
                 self.engine.unpin(name)
+
+    def held(self) -> str:
+        """The relation of the rows that the table holds for the query."""
+        return self.spec.target
 
     def _signed(self, rows: int, pin: Callable[[str, str], int]) -> Applied:
         if rows == 0:

@@ -34,7 +34,7 @@ class Entry:
     generation: the same from one rebuild to the next; sequence: 1, 2, … within it; base: the version of the table
     that the refresh was computed against (-1 for a rebuild); definition: fingerprint of the SELECT and what it is
     applied with; columns: name and type of the result's columns; rows_in: changed rows of the sources, None if not
-    counted; clock: what it read of the session's clock.
+    counted; clock: what it read of the session's clock; query: the SELECT as it was maintained.
     """
 
     sources: Mapping[str, Consumed]
@@ -47,6 +47,7 @@ class Entry:
     reason: str | None = None
     rows_in: int | None = None
     clock: Mapping[str, str] = field(default_factory=dict)
+    query: str = ""
     refresh: str = field(default_factory=lambda: uuid.uuid4().hex)
     format: int = LEDGER_FORMAT
 

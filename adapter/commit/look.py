@@ -55,7 +55,7 @@ def look(spec: Spec, engine: Engine) -> Seen:
     meaning = (model.fingerprint, key, checked, spec.changelog_mode.value, settings)
     definition = hashlib.sha256(repr(meaning).encode()).hexdigest()[:20]
     clock = reading(engine, read_by(model.node) if model.node is not None else frozenset())
-    return Seen(target, catalog, model, source_keys, key, checked, definition, _position(target, engine), clock)
+    return Seen(target, catalog, model, source_keys, key, checked, definition, position_of(target, engine), clock)
 
 
 def _check_target(t: Table | None, spec: Spec) -> None:
@@ -102,7 +102,7 @@ def _keys(model: Model, source_keys: SourceKeys, spec: Spec) -> tuple[tuple[str,
     return None if by_row else key, declared if declared and not implied else ()
 
 
-def _position(t: Table | None, engine: Engine) -> Position | None:
+def position_of(t: Table | None, engine: Engine) -> Position | None:
     if t is None or t.kind is Kind.VIEW:
         return None
 

@@ -18,7 +18,8 @@ class Code(Enum):
 @dataclass(frozen=True)
 class Outcome:
     """rows_in: changed rows of the sources, None if unknown; rows_inserted … rows_deleted: of the result;
-    sources: name -> (version before, version after); seconds: wall time; notes: what the user may want to change."""
+    sources: name -> (version before, version after); seconds: wall time; notes: what the user may want to change;
+    ignored: events that came too late to count."""
 
     code: Code
     technique: str
@@ -30,6 +31,7 @@ class Outcome:
     sources: Mapping[str, tuple[int | None, int]] = field(default_factory=dict)
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    ignored: int = 0
 
     @property
     def rows_affected(self) -> int:
@@ -38,7 +40,8 @@ class Outcome:
     def line(self) -> str:
         """`INCREMENTAL merge: 3 changed in, +2 ~1 -0 out, orders v4→v5, 1.4s`"""
         if self.code is Code.NO_CHANGE:
-            return f"NO CHANGE: {self._versions() or 'no sources'}, {self.seconds:.1f}s"
+            late = f"{self.ignored} too late, " if self.ignored else ""
+            return f"NO CHANGE: {late}{self._versions() or 'no sources'}, {self.seconds:.1f}s"
         out = f"+{self.rows_inserted} ~{self.rows_updated} -{self.rows_deleted} out"
         if self.code is Code.CREATED:
             because = f" because {self.reason}" if self.reason else ""
@@ -48,7 +51,8 @@ class Outcome:
         if self.code is Code.RECOMPUTE:
             return f"RECOMPUTE because {self.reason}: {out}, {self._versions() or 'no sources'}, {self.seconds:.1f}s"
         rows_in = "changes" if self.rows_in is None else f"{self.rows_in} changed"
-        return f"INCREMENTAL {self.technique}: {rows_in} in, {out}, {self._versions()}, {self.seconds:.1f}s"
+        late = f" ({self.ignored} too late)" if self.ignored else ""
+        return f"INCREMENTAL {self.technique}: {rows_in} in{late}, {out}, {self._versions()}, {self.seconds:.1f}s"
 
     def _versions(self) -> str:
         return ", ".join(

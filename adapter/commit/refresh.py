@@ -88,7 +88,7 @@ class Refresh:
     def _create(self, reason: str | None) -> Outcome:
         if self.spec.refresh_mode is not RefreshMode.FULL:
             self._see_to_feeds()
-        query = self._query()
+        query = self._content()
         if self.checked:
             self._check_unique(duplicates_in(query, self.checked))
         base = self.target.version if self.target is not None else -1
@@ -204,6 +204,10 @@ class Refresh:
 
     # ---- saying
 
+    def _content(self) -> str:
+        """What the table is made of when it is built."""
+        return self._query()
+
     def _query(self) -> str:
         """The model's SELECT over the versions this refresh consumes."""
         after = {n: Span(t.version, t.version) for n, t in self.catalog.tables.items() if t.kind is Kind.DELTA}
@@ -229,7 +233,7 @@ class Refresh:
         sources = {n: Consumed(t.id, t.version) for n in self.model.sources if (t := self.catalog.delta(n)) is not None}
         return Entry(
             sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in,
-            self.clock,
+            self.clock, self.spec.sql,
         )  # fmt: skip
 
     def _base(self) -> int:

@@ -31,7 +31,7 @@ class Maintained:
         duck.write(f"CREATE TABLE {TARGET} AS {sql}", {})
         assert self.model.refusal is None, self.model.refusal
         assert self.model.node is not None
-        self._key = unique_key(self.model.node, {}) if by_key else None
+        self.key = unique_key(self.model.node, {}) if by_key else None
         self.additive = False
 
     def refresh(self, version: int) -> None:
@@ -46,14 +46,14 @@ class Maintained:
             if not work.changed:
                 return
             types = {name: SPARK_SUMS.get(kind, kind) for name, kind in self.model.columns}
-            plan = work.plan(Own(TARGET, types), by_key=self._key is not None)
+            plan = work.plan(Own(TARGET, types), by_key=self.key is not None)
             self.additive |= plan.shape is Shape.ADDITIVE
             entry = Entry(
                 sources={}, definition="", technique="", generation="", sequence=1, base=0,
                 columns=self.model.columns,
             )  # fmt: skip
             applier = Applier(
-                duck, spec, self.model.columns, self._key, (), entry, lambda sql, _: duck.write(sql, {}), _unused,
+                duck, spec, self.model.columns, self.key, (), entry, lambda sql, _: duck.write(sql, {}), _unused,
                 Measure(duck),
             )  # fmt: skip
             spans = dict.fromkeys((*self.model.sources, TARGET), span)

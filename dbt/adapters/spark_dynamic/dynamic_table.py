@@ -1,8 +1,8 @@
-"""The adapter's verbs for the materialization `dynamic_table`."""
+"""The adapter's verbs for the materializations `dynamic_table` and `versioned_table`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -24,7 +24,9 @@ from dbt_spark_dynamic.commit.spec import (
     Spec,
     choice,
 )
+from dbt_spark_dynamic.commit.standing import lags, unequal_rows
 from dbt_spark_dynamic.errors import DynamicTableError
+from dbt_spark_dynamic.versions.refresh import refresh_versions
 
 if TYPE_CHECKING:
     from dbt.adapters.base import BaseRelation
@@ -46,6 +48,7 @@ class DynamicTableResponse(AdapterResponse):
     seconds: float = 0.0
     statements: int = 0
     notes: list[str] = field(default_factory=list)
+    ignored: int = 0
 
     @classmethod
     def of(cls, outcome: Outcome, statements: list[str]) -> DynamicTableResponse:
@@ -71,8 +74,10 @@ class DynamicTables(metaclass=AdapterMeta):
             logger.debug(f"On {relation}: {statement}")
 
         try:
+            engine = self._engine(sent)
             spec = spec_of(relation.render(), sql, model, layout, full_refresh)
-            outcome = refresh(spec, self._engine(sent))
+            versioned = model["config"].get("materialized") == "versioned_table"
+            outcome = refresh_versions(spec, model["config"], engine) if versioned else refresh(spec, engine)
         except DynamicTableError as error:
             raise DbtRuntimeError(str(error)) from error
         for note in outcome.notes:
@@ -92,6 +97,22 @@ class DynamicTables(metaclass=AdapterMeta):
         columns = model.get("columns") or {} if of_columns else {}
         for statement in documenting(relation.render(), described, description, columns):
             engine.write(statement, {})
+
+    @available
+    def unequal_rows(self, relation: BaseRelation, where: str | None) -> str:
+        """A query of the rows by which a maintained table is not its own query."""
+        try:
+            return unequal_rows(relation.render(), where or "", self._engine(logger.debug))
+        except DynamicTableError as error:
+            raise DbtRuntimeError(str(error)) from error
+
+    @available
+    def source_lags(self, relation: BaseRelation) -> list[dict[str, Any]]:
+        """Of each source of a maintained table: its name, and how many versions and seconds the table is behind it."""
+        try:
+            return [asdict(lag) for lag in lags(relation.render(), self._engine(logger.debug))]
+        except DynamicTableError as error:
+            raise DbtRuntimeError(str(error)) from error
 
     def _engine(self, sent: Any) -> Engine:
         """The session in this process where there is one, else SQL over the connection."""

@@ -13,10 +13,11 @@ from dbt.adapters.spark_dynamic.dynamic_table import spec_of
 from dbt_spark_dynamic.errors import DynamicTableError
 from dbt_spark_dynamic.explain.explanation import Explanation, explain
 from dbt_spark_dynamic.explain.text import text
+from dbt_spark_dynamic.versions.refresh import maintained
 
 logger = AdapterLogger("Spark Dynamic")
 
-EXPLAINED = ("dynamic_table", "table", "view", "incremental", "ephemeral")
+EXPLAINED = ("dynamic_table", "versioned_table", "table", "view", "incremental", "ephemeral")
 """Materializations whose SELECT says what the table holds, so that it can be explained as a dynamic table."""
 
 
@@ -41,7 +42,11 @@ class Explaining(metaclass=AdapterMeta):
         relation = self.Relation.create_from(self.config, node)  # type: ignore[attr-defined]
         engine = self._engine(lambda statement: logger.debug(f"On {relation}: {statement}"))  # type: ignore[attr-defined]
         try:
-            return explain(spec_of(relation.render(), node.compiled_code, node.to_dict(), "", False), engine)
+            model = node.to_dict()
+            spec = spec_of(relation.render(), node.compiled_code, model, "", False)
+            if node.config.materialized == "versioned_table":
+                spec = maintained(spec, model["config"], engine)
+            return explain(spec, engine)
         except DynamicTableError as error:
             raise DbtRuntimeError(str(error)) from error
 

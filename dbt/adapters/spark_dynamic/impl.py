@@ -28,7 +28,7 @@ WITHOUT_FILES = ("view", "ephemeral", "test", "unit")
 
 @dataclass
 class SparkDynamicConfig(SparkConfig):
-    """Model configs: dbt-spark's, and those of `dynamic_table`."""
+    """Model configs: dbt-spark's, and those of `dynamic_table` and `versioned_table`."""
 
     file_format: str = "delta"
     unique_key: str | list[str] | None = None
@@ -39,6 +39,25 @@ class SparkDynamicConfig(SparkConfig):
     deterministic_functions: str | list[str] | None = None
     liquid_clustered_by: str | list[str] | None = None
     tblproperties: dict[str, str] | None = None
+    strategy: str | None = None
+    updated_at: str | None = None
+    check_cols: str | list[str] | None = None
+    hard_deletes: str | None = None
+    invalidate_hard_deletes: bool | None = None
+    dbt_valid_to_current: str | None = None
+    snapshot_meta_column_names: dict[str, str] | None = None
+    changelog: str | None = None
+    watermark: str | None = None
+    late_events: str | None = None
+    history_from: str | None = None
+    operation: str | None = None
+    operation_time: str | None = None
+    sequence_by: str | list[str] | None = None
+    format: str | None = None
+    payload: str | None = None
+    column_types: dict[str, str] | None = None
+    track_history_column_list: list[str] | None = None
+    track_history_except_column_list: list[str] | None = None
 
 
 class SparkDynamicAdapter(DynamicTables, Explaining, Seeds, SparkAdapter):

@@ -1,0 +1,165 @@
+"""One refresh of a versioned table: its changelog found or kept, and its history maintained over it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from ..commit import problems
+from ..commit.engine import Engine, SqlError
+from ..commit.look import position_of
+from ..commit.outcome import Outcome
+from ..commit.refresh import refresh
+from ..commit.spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec, choice
+from ..dialect import print_sql
+from ..errors import ConfigError, TargetError
+from ..names import CHANGELOG_SUFFIX
+from .adoption import adopted
+from .changelog import Events, events_of
+from .history import dating, history
+from .journal import ADDED, Keeping, keep
+from .options import META_COLUMNS, OPERATION, Changelog, History, LateEvents, history_of
+
+
+@dataclass(frozen=True)
+class Plan:
+    """events: the changelog; asked: what is kept of it; keeping: how its events are kept, None where the changelog
+    keeps them itself; journal: the table they are kept in."""
+
+    events: Events
+    asked: History
+    keeping: Keeping | None
+    journal: str
+
+    def history(self) -> str:
+        """The SELECT that the versioned table is maintained by."""
+        names, added = self.events.columns, ADDED[self.events.kind] if self.keeping is not None else ()
+        source = self.events.sql if self.keeping is None else f"SELECT * FROM {self.journal}"
+        return history(source, (*names, *added), self.asked)
+
+
+def refresh_versions(spec: Spec, config: Mapping[str, Any], engine: Engine) -> Outcome:
+    """Brings the table up to its changelog. spec.sql: the model's SELECT. Raises DynamicTableError; where it is raised
+    before the events are kept, nothing was written, and after that running again goes on."""
+    started = time.monotonic()
+    try:
+        plan = plan_of(spec, config, engine)
+    except SqlError as error:
+        raise problems.explained(error, spec) from error
+    news = _keep(spec, plan, engine) if plan.keeping is not None else None
+    outcome = refresh(replace(spec, sql=plan.history(), unique_key=()), engine)
+    if news is not None:
+        notes = (*news.notes, *outcome.notes)
+        outcome = replace(outcome, sources=news.sources, rows_in=news.rows_in, ignored=news.ignored, notes=notes)
+    return replace(outcome, seconds=time.monotonic() - started)
+
+
+def maintained(spec: Spec, config: Mapping[str, Any], engine: Engine) -> Spec:
+    """The dynamic table that the versioned table is, for whoever only looks. Raises DynamicTableError."""
+    try:
+        plan = plan_of(spec, config, engine)
+    except SqlError as error:
+        raise problems.explained(error, spec) from error
+    if plan.keeping is not None and engine.table(plan.journal) is None:
+        raise TargetError(
+            f"{spec.target} is made from the events that its first run puts into {plan.journal}.",
+            where=spec.place,
+            remedy="run the model once",
+        )
+    return replace(spec, sql=plan.history(), unique_key=())
+
+
+def plan_of(spec: Spec, config: Mapping[str, Any], engine: Engine) -> Plan:
+    """What the refresh is going to do. Reads only. Raises DynamicTableError, SqlError."""
+    events = events_of(spec, config, engine)
+    watermark, late, history_from = _lateness(config, spec), config.get("late_events"), config.get("history_from")
+    policy: LateEvents = choice(LateEvents, late, "late_events", spec.place) if late else LateEvents.IGNORE
+    filtered = watermark is not None and policy is not LateEvents.ACCEPT
+    if history_from and events.kind is Changelog.ROWS and {**config, **events.options}.get("operation") is None:
+        events = _telling(events)
+    options = {**config, **events.options}
+    added = ADDED[events.kind]
+    names = (*events.names, *(n for n, _ in added))
+    asked = history_of(options, names, spec.place, events.hidden)
+    problems.check_names([*asked.values(names), *(asked.names[n] for n in META_COLUMNS)], spec)
+    target, journal = engine.table(spec.target), _beside(spec.target)
+    adopts = engine.table(str(history_from)) if history_from else None
+    itself = adopts is not None and target is not None and adopts.name == target.name
+    if not itself:
+        _check_no_history_is_lost(spec, target, asked.names["dbt_valid_from"], engine)
+    keeping = None
+    if events.kind is Changelog.CHANGES or filtered or history_from:
+        new = engine.table(journal) is None
+        begins = adopted(adopts, str(history_from), (*events.columns, *added), asked) if history_from and new else None
+        keeping = Keeping(events.kind, asked.key, dating(asked), watermark if filtered else None, policy, begins)
+    return Plan(events, asked, keeping, journal)
+
+
+def _keep(spec: Spec, plan: Plan, engine: Engine) -> Outcome:
+    """Appends what is new to the journal. It is never rebuilt: what it has may be nowhere else any more."""
+    assert plan.keeping is not None
+    # Its key is none of its rows', and only the history's SELECT has to be maintainable.
+    lost = LostHistoryPolicy.RECOMPUTE if spec.full_refresh else spec.on_lost_history
+    beside = replace(
+        spec, target=plan.journal, sql=plan.events.sql, layout="", unique_key=(), full_refresh=False,
+        changelog_mode=ChangelogMode.RETRACT, refresh_mode=RefreshMode.AUTO, on_lost_history=lost,
+    )  # fmt: skip
+    try:
+        return keep(beside, engine, plan.keeping)
+    except SqlError as error:
+        raise problems.explained(error, beside) from error
+
+
+def _telling(events: Events) -> Events:
+    """Rows that are all written, with a column that says so: the history they go on from has ends."""
+    sql = f"SELECT *, 'upsert' AS {OPERATION} FROM (\n{events.sql}\n)"
+    columns = (*events.columns, (OPERATION, "string"))
+    return Events(events.kind, sql, columns, {**events.options, "operation": OPERATION}, (*events.hidden, OPERATION))
+
+
+def _lateness(config: Mapping[str, Any], spec: Spec) -> str | None:
+    """The watermark as an interval in SQL."""
+    watermark = config.get("watermark")
+    if watermark is None:
+        if config.get("late_events") not in (None, LateEvents.ACCEPT.value):
+            raise ConfigError(
+                "late_events says what becomes of events that are older than the watermark, and there is none.",
+                where=spec.place,
+                remedy="set watermark to an interval, for example '1 hour'",
+            )
+        return None
+    words = str(watermark).split()
+    if len(words) != 2 or not words[0].isdigit() or not words[1].isalpha():
+        raise ConfigError(
+            f"watermark: '{watermark}' is not an interval.",
+            where=spec.place,
+            remedy="write a number and a unit, for example '30 seconds', '2 hours' or '1 day'",
+        )
+    return f"'{words[0]}' {words[1].rstrip('sS').upper()}"
+
+
+def _beside(target: str) -> str:
+    """`a`.`b`.`c` -> `a`.`b`.`c__changelog`"""
+    tree = exp.to_table(target, dialect="spark")
+    tree.set("this", exp.to_identifier(f"{tree.name}{CHANGELOG_SUFFIX}", quoted=True))
+    for part in tree.parts:
+        part.set("quoted", True)
+    return print_sql(tree)
+
+
+def _check_no_history_is_lost(spec: Spec, target, valid_from: str, engine: Engine) -> None:
+    """Raises TargetError where the table is a snapshot of dbt's, which no changelog may be able to give again."""
+    if target is None or valid_from.lower() not in (n.lower() for n, _ in target.columns):
+        return
+    position = position_of(target, engine)
+    if position is None or position.entry is None:
+        raise TargetError(
+            f"{spec.target} holds a history that this model did not make, a dbt snapshot's for one.",
+            where=spec.place,
+            why="building the table from the model's changelog would replace that history; nothing was written",
+            remedy=f"set history_from='{target.name}' to go on from it, or drop the table",
+        )

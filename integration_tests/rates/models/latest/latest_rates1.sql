@@ -1,0 +1,2 @@
+{# No event time and no key. #}
+select currency, rate from {{ source('bank', 'rates') }}

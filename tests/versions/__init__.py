@@ -1,0 +1,1 @@
+"""Histories of random changelogs, against what a history is, written down in Python."""
