@@ -87,7 +87,7 @@ def explain(spec: Spec, engine: Engine) -> Explanation:
             sources=_sources(seen, decision),
             techniques=_techniques(seen, cases),
             rehearsed=cases,
-            assumed=not decision.changes,
+            assumed=not (decision.changes or decision.clock_moved),
         )
     except SqlError as error:
         raise problems.explained(error, spec) from error
@@ -108,7 +108,9 @@ def _next_run(decision: Decision, seen: Seen) -> str:
         return f"RECOMPUTE, because {decision.reason}"
     if decision.code is Code.NO_CHANGE:
         return "NO CHANGE, because no source has new data"
-    return f"INCREMENTAL, because {len(decision.changes)} of {len(seen.model.sources)} sources changed"
+    because = [f"{len(decision.changes)} of {len(seen.model.sources)} sources changed"] if decision.changes else []
+    because += ["the clock moved"] if decision.clock_moved else []
+    return f"INCREMENTAL, because {' and '.join(because)}"
 
 
 def _cases(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> tuple[Rehearsed, ...]:
@@ -122,7 +124,7 @@ def _cases(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> tuple[
     for case in Case:
         if case is Case.GENERAL and spec.changelog_mode is ChangelogMode.APPEND:
             continue
-        by_change = Decision(Code.INCREMENTAL, changes=decision.changes)
+        by_change = replace(decision, code=Code.INCREMENTAL, reason=None)
         rehearsed = rehearse(spec, engine, seen, by_change, case)
         if all(r.statements != rehearsed.statements for r in found):
             found.append(rehearsed)
@@ -213,6 +215,7 @@ def _sources(seen: Seen, decision: Decision) -> tuple[Source, ...]:
             how = "change feed" if change.feed else "two versions compared"
             how = f"{'some' if change.rows is None else change.rows} changed rows, {how}"
         found.append(Source(name, consumed.version if consumed else None, table.version, how))
+    found += [Source(f"the clock, {name}", None, None, f"now {value}") for name, value in seen.clock.items()]
     return tuple(found)
 
 

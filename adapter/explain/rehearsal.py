@@ -56,9 +56,10 @@ def rehearse(spec: Spec, engine: Engine, seen: Seen, decision: Decision, case: C
     which every source has one more version. Raises DynamicTableError for what a refresh refuses."""
     noting = NotingEngine(engine, case)
     entry = seen.position.entry if seen.position else None
-    if entry is None or not decision.changes:
+    if entry is None or not (decision.changes or decision.clock_moved):
         seen = _one_version_later(seen)
-        entry, decision = _first_entry(seen), replace(decision, changes=_last_versions(seen, spec))
+        changes, moved = _last_versions(seen, spec), bool(seen.clock)
+        entry, decision = _first_entry(seen), replace(decision, changes=changes, clock_moved=moved)
     target = seen.target
     if target is None or target.kind is not Kind.DELTA:
         target = Table(spec.target, Kind.DELTA, seen.model.columns, version=0)
@@ -150,4 +151,5 @@ def _last_versions(seen: Seen, spec: Spec) -> dict[str, Change]:
 def _first_entry(seen: Seen) -> Entry:
     """Of a table that was created just before its sources' last version."""
     sources = {n: Consumed(t.id, t.version - 1) for n in seen.model.sources if (t := seen.catalog.delta(n)) is not None}
-    return Entry(sources, seen.definition, "create", "", 1, -1, seen.model.columns)
+    clock = {function: f"'<{function} at the last refresh>'" for function in seen.clock}
+    return Entry(sources, seen.definition, "create", "", 1, -1, seen.model.columns, clock=clock)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from ..algebra.nodes import Aggregate, Generate, Named, Node, Project, Scan, Time, UnionAll, Window, scans, walk
 from ..names import OLDER, WEIGHT
 
-SIGNS = {"1": "as they are now", "-1": "as they were before"}
+SIGNS = {"1": "rows to add", "-1": "rows to take away"}
 """A constant weight of a term -> what its rows are."""
 
 
@@ -43,7 +43,7 @@ def term(node: Node) -> str:
     """One input of a UNION ALL."""
     weight = dict(node.outputs).get(WEIGHT) if isinstance(node, Project) else None
     sign = SIGNS.get(weight.text) if weight is not None else None
-    return f"rows {sign}: {read(node)}" if sign else read(node)
+    return f"{sign}: {read(node)}" if sign else read(node)
 
 
 def _leaf(node: Node) -> str:

@@ -66,9 +66,7 @@ def _dated(names: Sequence[str], asked: History) -> str:
     shown = [*asked.values(names), *(s for s in asked.sequence if s in asked.hidden)]
     deleted, where = _deleted(asked)
     date = _date(asked, deleted)
-    return (
-        f"SELECT {listed(shown)}, {date} AS {quoted(TIME)}, {deleted} AS {quoted(DELETED)}\nFROM changelog{where}"
-    )
+    return f"SELECT {listed(shown)}, {date} AS {quoted(TIME)}, {deleted} AS {quoted(DELETED)}\nFROM changelog{where}"
 
 
 def dating(asked: History) -> str:

@@ -94,9 +94,7 @@ def key_of(config: Mapping[str, Any], columns: Sequence[str], place: str) -> tup
     return key
 
 
-def history_of(
-    config: Mapping[str, Any], columns: Sequence[str], place: str, hidden: Collection[str] = ()
-) -> History:
+def history_of(config: Mapping[str, Any], columns: Sequence[str], place: str, hidden: Collection[str] = ()) -> History:
     """The model's options, checked against the columns of its changelog. hidden: columns that the model's author did
     not write. Raises ConfigError."""
     read = _Reader(config, columns, place)

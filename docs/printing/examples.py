@@ -78,7 +78,16 @@ OPERATORS = (
         "Filter: WHERE, HAVING, QUALIFY",
         Filter,
         (laws.FILTER, laws.MOVING),
-        (Example("The condition is asked of changed rows alone.", "SELECT id, amount FROM orders WHERE amount > 100"),),
+        (
+            Example(
+                "The condition is asked of changed rows alone.", "SELECT id, amount FROM orders WHERE amount > 100"
+            ),
+            Example(
+                "A condition on the clock moves although no table changed: rows come in and fall out. The readings of "
+                "the last refresh and of this one stand in its SQL.",
+                "SELECT id FROM orders WHERE day > current_date() - INTERVAL 7 DAYS",
+            ),
+        ),
     ),
     Operator(
         "project",

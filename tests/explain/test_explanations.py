@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dbt_spark_dynamic.changes.laws import MOVING, SOURCE
 from dbt_spark_dynamic.commit.spec import ChangelogMode, RefreshMode, Spec
 from dbt_spark_dynamic.dialect import parse
 from dbt_spark_dynamic.errors import ConfigError
@@ -48,6 +49,13 @@ def test_a_changelog_mode_that_is_set() -> None:
     found = explained(JOINED, changelog_mode=ChangelogMode.APPEND)
     assert found.changelog == "append, as set by changelog_mode"
     assert [t.name for t in found.techniques] == ["append", "recompute"]
+
+
+def test_the_clock_is_an_input() -> None:
+    found = explained("SELECT id FROM orders WHERE day > current_date() - INTERVAL 7 DAYS")
+    assert [s.law for s in found.steps] == [MOVING, SOURCE]
+    assert any(s.name == "the clock, current_date" and "2026-01-07" in s.change for s in found.sources)
+    assert "'<current_date at the last refresh>'" in text(found)
 
 
 def test_the_law_of_each_node() -> None:
