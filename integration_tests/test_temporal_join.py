@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import pytest
 
+from dbt_spark_dynamic.commit import lookups, refresh
+from dbt_spark_dynamic.commit.outcome import Code
+from dbt_spark_dynamic.reading.relations import Versioning
 from integration_tests.conftest import DbtProject
+from integration_tests.maintained import Maintained
 
 ORDERS = [(1, "Euro", 2, "10:15"), (2, "US Dollar", 1, "10:30"), (3, "Yen", 50, "10:32"), (4, "Euro", 3, "10:52")]
 RATES = [("US Dollar", 102, "09:00"), ("Euro", 114, "09:00"), ("Yen", 1, "09:00"), ("Euro", 116, "10:45")]
@@ -188,3 +192,44 @@ def test_what_cannot_be_joined_is_said_with_place_reason_and_remedy(shop: DbtPro
             assert text in of_model, f"{name}: {text}\n{said}"
     assert "models/no_key.sql, line 3 of the compiled SQL" in said and "remedy:" in said
     assert {row["tableName"] for row in shop.sql("show tables")} == {"orders", "rates", "versioned_rates", "newest"}
+
+
+def test_versions_are_looked_up_in_place_of_a_join_on_the_key(
+    maintained: Maintained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where keys have many versions, and many rows change: the limits from which on that is so are lowered."""
+    monkeypatch.setattr(lookups, "MOST_MET", 0)
+    monkeypatch.setattr(refresh, "MANY_ROWS", 0)
+    maintained.sql("create table orders (id int, currency string, order_time timestamp) using delta")
+    maintained.sql("create table rates (currency string, rate int, since timestamp, until timestamp) using delta")
+    maintained.sql("insert into orders select id, nullif(id % 3, 0), timestamp_seconds(id * 10) from range(20)")
+    since, until = "timestamp_seconds(id * 30)", "timestamp_seconds(id * 30 + 30)"
+    maintained.sql(f"insert into rates select 1, id, {since}, {until} from range(4)")
+    maintained.sql("insert into rates values ('2', 9, timestamp_seconds(50), null)")
+    sql = (
+        "select o.*, r.rate from orders o left join rates for system_time as of o.order_time as r "
+        "on o.currency = r.currency and r.rate <> 2"
+    )
+    plain = (
+        "select o.*, r.rate from orders o left join rates r on o.currency = r.currency and r.rate <> 2 "
+        "and r.since <= o.order_time and (r.until is null or o.order_time < r.until)"
+    )
+    declared = Versioning(("currency",), valid_from="since", valid_to="until")
+    options = {"sql": sql, "versionings": {f"{maintained.schema}.rates": declared}}
+
+    def equal() -> bool:
+        return Maintained(maintained.session, maintained.schema, {"m": plain}).difference("m") == 0
+
+    assert maintained.refresh("m", **options).code is Code.CREATED
+    assert any("LAST_VALUE" in s for s in maintained.statements) and equal()
+    maintained.sql("insert into orders values (50, '1', timestamp_seconds(45)), (51, '2', null), (52, 'no', now())")
+    maintained.sql("delete from orders where id = 7")
+    assert maintained.refresh("m", **options).code is Code.INCREMENTAL
+    assert any("LAST_VALUE" in s for s in maintained.statements) and equal()
+    maintained.sql("update rates set rate = 8 where rate = 9")
+    outcome = maintained.refresh("m", **options)
+    assert outcome.code is Code.RECOMPUTE and "many rows changed" in (outcome.reason or "") and equal()
+    # Versions that overlap are not looked up: a row meets all that are valid at its time.
+    maintained.sql("insert into rates values ('2', 10, timestamp_seconds(60), null)")
+    maintained.refresh("m", **options)
+    assert not any("LAST_VALUE" in s for s in maintained.statements) and equal()

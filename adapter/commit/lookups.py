@@ -6,10 +6,10 @@ up sorts both sides, some seconds whatever the data; but it needs versions that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ..algebra.expressions import Expr, column
-from ..algebra.nodes import AsOf, Join, Node, Project, Time, walk
+from ..algebra.nodes import AsOf, Join, Node, Project, Time, scans, walk
 from ..changes.derivation import at
 from ..dialect import print_sql
 from ..sparksql.lookups import census
@@ -33,6 +33,13 @@ def choose(
     joins = [n for n in walk(model) if isinstance(n, Join) and n.as_of is not None and n.as_of.time is not None]
     refused = {j.as_of for j in joins if not all(_worth_it(at(j, t), engine, measure, renderer) for t in times)}
     return frozenset(j.as_of for j in joins if j.as_of is not None and j.as_of not in refused)
+
+
+def among_versions(model: Node, lookups: Collection[AsOf], changed: Collection[str]) -> bool:
+    """Whether any of the changed sources holds versions that are looked up: those of a change cannot be, and comparing
+    many of them with all rows of their keys costs more than looking all versions up again."""
+    met = [n.right for n in walk(model) if isinstance(n, Join) and n.as_of in lookups]
+    return any(s.source in changed for side in met for s in scans(side))
 
 
 def _worth_it(join: Node, engine: Engine, measure: Measure, renderer: Renderer) -> bool:

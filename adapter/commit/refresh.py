@@ -29,7 +29,7 @@ from .history import read_commit
 from .incremental import Incremental
 from .ledger import Consumed, Entry
 from .look import KEY_PROPERTY, Seen, look
-from .lookups import MANY_ROWS, choose
+from .lookups import MANY_ROWS, among_versions, choose
 from .measure import Measure
 from .outcome import Code, Outcome
 from .sources import Change, enabling, with_change_feed
@@ -156,6 +156,8 @@ class Refresh:
             if work.rows_in > MANY_ROWS:
                 asking, times = Renderer(dated(spans), clock=clock), (Time.BEFORE, Time.AFTER)
                 lookups = choose(self.model.node, self.engine, self.measure, asking, times)
+            if among_versions(self.model.node, lookups, work.changed):
+                return self._recompute(entry, "many rows changed, among them versions of keys that have many of them")
             applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name, clock, lookups))
             return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
         except NotHeld as found:
