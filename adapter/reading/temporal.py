@@ -96,7 +96,8 @@ def versions(join: exp.Join, node: Node, declared: Versioning | None, left: Node
             f"keep the versions of {name} in a versioned_table and join that; or, if it is only ever appended to, "
             "declare unique_key and event_time on it; or join its latest rows: FOR SYSTEM_TIME AS OF PROCTIME()",
         )  # fmt: skip
-    valid = AsOf(time, found.valid_from, found.valid_to)
+    # Without a known key, an equality on some other column may let a row meet several things at one time.
+    valid = AsOf(time, found.valid_from, found.valid_to, single=bool(found.key))
     return Versions(found.node, len(node.columns), valid, _users(found.key), join)
 
 
