@@ -11,8 +11,25 @@ from collections.abc import Callable
 from sqlglot import ErrorLevel, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
+from sqlglot.tokens import TokenType
 
-__all__ = ["ChangeFeed", "Clock", "DeltaSpark", "SqlglotError", "parse", "print_sql"]
+__all__ = [
+    "ChangeFeed",
+    "Clock",
+    "DeltaSpark",
+    "SqlglotError",
+    "as_of",
+    "is_processing_time",
+    "parse",
+    "parse_expression",
+    "print_sql",
+    "without_as_of",
+]
+
+SPAN = "span"
+"""Where in the text a clause stands that Spark must not see: (first character, the one behind its last)."""
+
+PROCESSING_TIME = ("proctime", "current_timestamp", "now", "localtimestamp")
 
 
 AGGREGATES_BY_NAME = frozenset(
@@ -49,6 +66,12 @@ def _by_name(name: str) -> Callable[[list[exp.Expression]], exp.Expression]:
 
 class DeltaSpark(Spark):
     class Parser(Spark.Parser):
+        """Tells `FOR SYSTEM_TIME AS OF` from Delta's own time travel, and takes the ON that FLIP-132 writes behind
+        `FROM a, b FOR SYSTEM_TIME AS OF a.t`."""
+
+        FUNCTION_PARSERS = {
+            name: how for name, how in Spark.Parser.FUNCTION_PARSERS.items() if name.lower() not in AGGREGATES_BY_NAME
+        }
         # Aggregates that sqlglot takes for scalar functions, or prints as another one.
         FUNCTIONS = {
             **Spark.Parser.FUNCTIONS,
@@ -59,9 +82,29 @@ class DeltaSpark(Spark):
             **{name.upper(): _by_name(name) for name in AGGREGATES_BY_NAME},
         }
 
+        def _parse_version(self) -> exp.Version | None:
+            first, second = self._curr, self._next
+            version = super()._parse_version()
+            if version is not None and (first.text.upper(), second.text.upper()) == ("FOR", "SYSTEM_TIME"):
+                version.meta[SPAN] = (first.start, self._prev.end + 1)
+            return version
+
+        def _parse_join(self, *args, **kwargs) -> exp.Join | None:
+            comma = self._curr
+            join = super()._parse_join(*args, **kwargs)
+            listed = join is not None and comma.token_type is TokenType.COMMA and as_of(join) is not None
+            if join is not None and listed and self._match(TokenType.ON):
+                join.set("on", self._parse_disjunction())
+                join.set("kind", None)
+                join.meta[SPAN] = (comma.start, comma.end + 1)
+            return join
+
     class Generator(Spark.Generator):
         TRANSFORMS = {
             **Spark.Generator.TRANSFORMS,
+            exp.Version: lambda self, e: (
+                f"FOR SYSTEM_TIME AS OF {self.sql(e, 'expression')}" if SPAN in e.meta else self.version_sql(e)
+            ),
             Clock: lambda self, e: f"{e.name}({e.args.get('time') or ''})",
             ChangeFeed: lambda self, e: (
                 f"{self.sql(e, 'this')} WITH ('readChangeFeed'='true', "
@@ -87,6 +130,41 @@ def _any_as_aggregate(node: exp.Expression) -> exp.Expression:
     if isinstance(node, exp.Any) and not isinstance(node.parent, exp.Binary):
         return exp.LogicalOr(this=node.this.unnest())
     return node
+
+
+def parse_expression(sql: str) -> exp.Expression:
+    """One scalar expression as a tree. Raises SqlglotError like `parse`."""
+    return parse(f"SELECT {sql}").expressions[0]
+
+
+def as_of(join: exp.Join) -> exp.Expression | None:
+    """The time of `JOIN t FOR SYSTEM_TIME AS OF time`, None for a join that has none. A constant is Delta's own time
+    travel."""
+    version = join.this.args.get("version") if isinstance(join.this, exp.Table) else None
+    if version is None or SPAN not in version.meta or version.args["kind"] != "AS OF":
+        return None
+    time = version.expression
+    return time if time.find(exp.Column) or is_processing_time(time) else None
+
+
+def is_processing_time(time: exp.Expression) -> bool:
+    """Whether it is a call of the clock: PROCTIME(), as FLIP-132 has it, or one of Spark's own."""
+    name = time.this if isinstance(time, exp.Anonymous) else time.sql_name() if isinstance(time, exp.Func) else ""
+    return str(name).lower() in PROCESSING_TIME
+
+
+def without_as_of(sql: str) -> str:
+    """The statement with its temporal joins written as ordinary ones, line by line where it was: the same columns by
+    the same names and types, for Spark to analyse. A statement that sqlglot does not know is left as it is."""
+    try:
+        joins = [j for j in parse(sql).find_all(exp.Join) if as_of(j) is not None]
+    except SqlglotError:
+        return sql
+    edits = [(j.this.args["version"].meta[SPAN], "") for j in joins]
+    edits += [(j.meta[SPAN], " JOIN ") for j in joins if SPAN in j.meta]
+    for (start, end), instead in sorted(edits, reverse=True):
+        sql = sql[:start] + instead + "\n" * sql[start:end].count("\n") + sql[end:]
+    return sql
 
 
 def print_sql(tree: exp.Expression, *, pretty: bool = False) -> str:

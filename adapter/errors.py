@@ -92,3 +92,7 @@ class Refusal(Exception):
     def __str__(self) -> str:
         at = f" (line {self.line})" if self.line else ""
         return self.reason + at
+
+
+class Impossible(Refusal):
+    """A refusal with nothing to fall back on: Spark cannot run the SELECT as it is written either."""

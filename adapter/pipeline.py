@@ -26,6 +26,7 @@ from .reading.refuse import refuse
 from .reading.relations import Catalog, Columns, Kind, Relation
 from .reading.scalars import is_volatile
 from .reading.sources import tables_of
+from .reading.temporal import is_temporal, only_maintained
 from .reading.windows import settled
 from .sparksql.reads import undated
 from .sparksql.render import Renderer
@@ -52,6 +53,11 @@ class Model:
     tree: exp.Expression | None = None
 
     @property
+    def temporal(self) -> bool:
+        """Whether the SQL has a temporal join, so that Spark cannot run it as it is written."""
+        return self.tree is not None and is_temporal(self.tree)
+
+    @property
     def volatile(self) -> bool:
         """Whether the result can change although no source says that it did."""
         if self.refusal is None:
@@ -64,7 +70,10 @@ def compile_model(
     sql: str, result: Columns, catalog: Catalog, types_of: TypesOf, deterministic: frozenset[str] = frozenset()
 ) -> Model:
     """Reads a SELECT that Spark has accepted. result: the columns Spark says it has; deterministic: the user's own
-    functions that give equal values for equal arguments, in lower case."""
+    functions that give equal values for equal arguments, in lower case.
+
+    Raises Impossible for one with a temporal join that is not maintained: Spark cannot run it as it is written.
+    """
 
     def types(node: Node) -> tuple[str, ...]:
         return tuple(t for _, t in types_of(print_sql(Renderer(undated).query(node))))
@@ -100,6 +109,8 @@ def compile_model(
         named = settled(prune(Project(node, outputs)), types)
         return Model(sql, result, dict(lowering.sources), _digest(show(named), result), node=named, tree=tree)
     except Refusal as refusal:
+        if is_temporal(tree):
+            raise only_maintained(refusal) from refusal
         sources = tables_of(tree, catalog)
         if any(is_volatile(t) for t in (tree, *sources.trees)):
             refusal.volatility = Volatility.VOLATILE

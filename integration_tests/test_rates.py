@@ -128,3 +128,33 @@ def test_appended_rows_and_the_view_that_keeps_the_last(bank: Bank) -> None:
 
     last = bank.spark.sql(f"SELECT currency, CAST(rate AS INT) FROM {bank.schema}.latest_rates5").collect()
     assert {tuple(r) for r in last} == {("Euro", 116), ("Yen", 1)}
+
+
+def test_orders_meet_the_rate_of_their_time_or_the_latest(bank: Bank) -> None:
+    models = ("versioned_rates4", "latest_rates5", "orders_at_their_time", "orders_when_processed")
+
+    def order(order_id: str, currency: str, amount: int, at: str) -> None:
+        values = f"('{order_id}', '{currency}', {amount}, TIMESTAMP '2024-05-01 {at}:00')"
+        bank.spark.sql(f"INSERT INTO {bank.schema}.orders VALUES {values}")
+
+    def amounts(model: str) -> set[tuple]:
+        rows = bank.spark.sql(f"SELECT order_id, CAST(amount AS INT), currency FROM {bank.schema}.{model}").collect()
+        return {tuple(row) for row in rows}
+
+    bank.quote("Euro", 114, "09:00")
+    bank.quote("Yen", 1, "09:00")
+    order("o1", "Euro", 2, "10:15")
+    order("o2", "Yen", 50, "10:30")
+    order("o3", "Euro", 3, "10:52")
+    bank.run(*models)
+    first = {("o1", 228, "Euro"), ("o2", 50, "Yen"), ("o3", 342, "Euro")}
+    assert amounts("orders_at_their_time") == amounts("orders_when_processed") == first
+
+    # It comes after the order that it was valid for, and corrects it; what was processed stays.
+    bank.quote("Euro", 116, "10:45")
+    order("o4", "Euro", 1, "10:20")
+    codes = bank.run(*models)
+    assert (codes["orders_at_their_time"], codes["orders_when_processed"]) == ("INCREMENTAL", "INCREMENTAL")
+    at_their_time = {("o1", 228, "Euro"), ("o2", 50, "Yen"), ("o3", 348, "Euro"), ("o4", 114, "Euro")}
+    assert amounts("orders_at_their_time") == at_their_time
+    assert amounts("orders_when_processed") == first | {("o4", 116, "Euro")}

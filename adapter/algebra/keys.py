@@ -41,7 +41,7 @@ def _(node: Unit, sources: SourceKeys) -> tuple[str, ...] | None:
 def _(node: Filter, sources: SourceKeys) -> tuple[str, ...] | None:
     """Of rows that are each the first of their partition, the partition is a key."""
     for part in conjuncts(node.predicate):
-        first = _first_of(part.tree)
+        first = first_of(part.tree)
         found = _partition(node.child, first) if first is not None else None
         if found is not None:
             return found
@@ -51,7 +51,7 @@ def _(node: Filter, sources: SourceKeys) -> tuple[str, ...] | None:
 def row_number_of(node: Filter) -> tuple[Window, str] | None:
     """The window, and its column, of which the filter keeps the rows that ROW_NUMBER() counts as the first."""
     for part in conjuncts(node.predicate):
-        name, below = _first_of(part.tree), node.child
+        name, below = first_of(part.tree), node.child
         while name is not None and isinstance(below, Project):
             name, below = dict(below.outputs)[name].column, below.child
         if name is not None and isinstance(below, Window):
@@ -61,7 +61,7 @@ def row_number_of(node: Filter) -> tuple[Window, str] | None:
     return None
 
 
-def _first_of(tree: exp.Expression) -> str | None:
+def first_of(tree: exp.Expression) -> str | None:
     """The column that the condition says is 1."""
     while isinstance(tree, exp.Paren):
         tree = tree.this
@@ -117,6 +117,8 @@ def _(node: UnionAll, sources: SourceKeys) -> tuple[str, ...] | None:
 def _(node: Join, sources: SourceKeys) -> tuple[str, ...] | None:
     left = unique_key(node.left, sources)
     if left is None or not node.kind.shows_right:
+        return left
+    if node.as_of is not None and node.as_of.single:
         return left
     right = unique_key(node.right, sources)
     if right is None:

@@ -156,12 +156,28 @@ class UnionAll(Node):
 
 
 @dataclass(frozen=True)
+class AsOf:
+    """What makes a join a temporal one: the right side holds versions, of which those of one key never overlap.
+
+    time: of a row of the left side, over its columns; None for the time at which it is processed, whose results never
+    change again. valid_from, valid_to: columns of the right side, between which, half-open, a version is valid; the
+    join's condition says so too. single: whether a row meets one version at most.
+    """
+
+    time: Expr | None
+    valid_from: str = ""
+    valid_to: str = ""
+    single: bool = True
+
+
+@dataclass(frozen=True)
 class Join(Node):
     """Pairs of rows that satisfy every condition; no condition is a cross join. Bilinear if INNER.
 
     The other kinds, linear in their left side alone: LEFT keeps rows of the left side that have no partner, with NULLs;
     SEMI keeps the rows of the left side that have a partner, ANTI those that have none.
-    equalities: (left expression, right expression, null-safe?); residual: any further condition.
+    equalities: (left expression, right expression, null-safe?); residual: any further condition; as_of: set on a
+    temporal join, whose meaning is that of its conditions.
     """
 
     left: Node
@@ -169,6 +185,7 @@ class Join(Node):
     equalities: tuple[tuple[Expr, Expr, bool], ...] = ()
     residual: Expr | None = None
     kind: JoinKind = JoinKind.INNER
+    as_of: AsOf | None = None
 
     def __post_init__(self) -> None:
         for l, r, _ in self.equalities:

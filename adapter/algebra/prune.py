@@ -73,6 +73,7 @@ def _(node: Join, needed: frozenset[str]) -> Node:
         node.equalities,
         node.residual,
         node.kind,
+        node.as_of,
     )
 
 

@@ -121,14 +121,14 @@ def _one_sided(node: Join, left: Node, right: Node, d: Derivation) -> Node:
     if not is_nothing(left):
         time = Time.AFTER if is_nothing(right) else Time.BEFORE
         met = met_by(left, node, node.right, time, d)
-        terms.append(Project(Join(left, met, node.equalities, node.residual, node.kind), names))
+        terms.append(Project(Join(left, met, node.equalities, node.residual, node.kind, node.as_of), names))
     if not is_nothing(right):
         candidates = met_by(right, node, node.left, Time.AFTER, d)
         meeting = Join(candidates, right, node.equalities, node.residual, JoinKind.SEMI)
         rows = d.keys(simplify(meeting), "rows that meet changed rows of the other side", "rows_met")
         for time, weight in ((Time.AFTER, ONE), (Time.BEFORE, MINUS_ONE)):
             met = met_by(rows, node, node.right, time, d)
-            joined = Join(rows, met, node.equalities, node.residual, node.kind)
+            joined = Join(rows, met, node.equalities, node.residual, node.kind, node.as_of)
             terms.append(with_weight(joined, weight))
     return UnionAll(tuple(terms))
 
@@ -147,8 +147,11 @@ def _met(changed: Node, node: Join, side: Node, change_of_side: Node, d: Derivat
 
 
 def _joined(node: Join, side: Node, changed: Node, met: Node) -> Node:
-    left, right = (changed, met) if side is node.right else (met, changed)
-    return Join(left, right, node.equalities, node.residual)
+    if side is node.right:
+        # The versions as they are at one time: what a temporal join looks up in. A change of them is none.
+        as_of = node.as_of if not isinstance(met, UnionAll) else None
+        return Join(changed, met, node.equalities, node.residual, as_of=as_of)
+    return Join(met, changed, node.equalities, node.residual)
 
 
 def _times(name: str, by: Expr) -> Expr:

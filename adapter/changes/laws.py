@@ -57,6 +57,13 @@ ADDITIVE = Law(
 )
 
 
+PROCESSED = Law(
+    "at processing time",
+    "Δ(L ⋈ now(V)) = (L⁺ ⋉ K) ⋈ V⁺ − what the table holds for K, K = keys of ΔL",
+    "the changed rows of the left side and the versions there are now: past results are kept",
+)
+
+
 @singledispatch
 def law_of(node: Node) -> Law:
     """The law by which `change` derives a node of a model."""
@@ -95,6 +102,8 @@ def _(node: UnionAll) -> Law:
 
 @law_of.register
 def _(node: Join) -> Law:
+    if node.as_of is not None and node.as_of.time is None:
+        return PROCESSED
     return INNER if node.kind is JoinKind.INNER else ONE_SIDED
 
 

@@ -27,6 +27,9 @@ def older_side(join: Join) -> Node:
     """The side that the other's change meets as it was before; the other one is met as it is now.
 
     Both ways are right, so it is the side whose older state is cheap to tell: without groups it is the newer one and
-    its change, which is then written down twice; of two such sides, the one with fewer tables.
+    its change, which is then written down twice; of two such sides, the one with fewer tables. Versions are looked up
+    as they are now, where rows allow it.
     """
+    if join.as_of is not None and not has_groups(join.left):
+        return join.left
     return min(join.right, join.left, key=lambda side: (has_groups(side), len(scans(side))))

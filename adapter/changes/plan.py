@@ -7,6 +7,8 @@ from dataclasses import replace
 from ..algebra.expressions import columns
 from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Join, JoinKind, Named, Node, Semi, Time, Unit, Window, has_groups, walk
+from ..algebra.processing import is_processed, key_of_processed, processed
+from ..errors import Bug
 from .additive import Added, Own, added
 from .affected import affected
 from .change_plan import ChangePlan, Shape
@@ -24,18 +26,22 @@ def plan(
     own: Own | None = None,
     *,
     by_key: bool = True,
+    declared: tuple[str, ...] | None = None,
     simplified: bool = True,
 ) -> ChangePlan:
     """The change plan of a model for the sources that changed.
 
     model: a plan with undated scans; own: the table that holds its result, None if it must not be read;
-    by_key=False: as signed rows even where a key is known. simplified=False keeps what the laws give, for the tests
+    by_key=False: as signed rows even where a key is known; declared: the key that rows are merged by, needed where the
+    model joins at processing time. simplified=False keeps what the laws give, for the tests
     that compare the two.
     """
     d = Derivation(model, changed)
     key = unique_key(model, keys)
     tidy = simplify if simplified else _untouched
-    if by_key and changed and own is not None and (found := added(model, own, d)) is not None:
+    if is_processed(model):
+        plan_ = _processed(model, declared or key, d, tidy)
+    elif by_key and changed and own is not None and (found := added(model, own, d)) is not None:
         plan_ = _additive(model, found, tidy)
     elif by_key and changed and key == ():
         everything = d.keys(Unit(), "the one row")
@@ -59,6 +65,18 @@ def _upsert(model: Node, key: tuple[str, ...], d: Derivation, tidy) -> ChangePla
     touched = d.keys(tidy(affected(model, exprs, d)), "keys of the result that may have changed")
     rows = tidy(restrict(at(model, Time.AFTER), exprs, touched))
     result = Binding(ROWS, rows, "what those keys have now")
+    return ChangePlan((), (), result, Shape.UPSERT, key, touched)
+
+
+def _processed(model: Node, key: tuple[str, ...] | None, d: Derivation, tidy) -> ChangePlan:
+    """Joins at processing time: rows that came or changed meet the versions there are now. No other row is touched, so
+    that it keeps what it met; a row that left takes with it whatever the table holds for its key."""
+    rows = processed(model)
+    exprs = key_of_processed(model, key) if key is not None else None
+    if rows is None or exprs is None or key is None:
+        raise Bug("a join at processing time without a key of the rows that are processed.")
+    touched = d.keys(tidy(affected(rows, exprs, d)), "keys of the rows to process")
+    result = Binding(ROWS, tidy(restrict(at(model, Time.AFTER), columns(key), touched)), "what they meet now")
     return ChangePlan((), (), result, Shape.UPSERT, key, touched)
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..dialect import print_sql
 from ..errors import ConfigError
-from ..reading.relations import Kind, Relation
+from ..reading.relations import Kind, Relation, Versioning
 from ..sparksql.reads import table
 from .engine import Engine, Table
 
 
 class SessionCatalog:
-    """A Catalog for reading; keeps the state of every table it has seen: one refresh sees one version of each."""
+    """A Catalog for reading; keeps the state of every table it has seen: one refresh sees one version of each.
 
-    def __init__(self, engine: Engine) -> None:
+    versionings: by dotted name, what is declared of versions that relations hold."""
+
+    def __init__(self, engine: Engine, versionings: Mapping[str, Versioning] | None = None) -> None:
         self._engine = engine
+        self._versionings = {_plain(name): v for name, v in (versionings or {}).items()}
         self._seen: dict[tuple[str, ...], Relation] = {}
         self.tables: dict[str, Table] = {}
 
@@ -26,7 +31,10 @@ class SessionCatalog:
                     f"the relation {'.'.join(parts)} does not exist.", remedy="build it first, or correct its name"
                 )
             self.tables.setdefault(found.name, found)
-            self._seen[parts] = Relation(found.name, found.kind, found.columns, found.view, found.provider)
+            versioning = self._versionings.get(_plain(found.name))
+            self._seen[parts] = Relation(
+                found.name, found.kind, found.columns, found.view, found.provider, versioning
+            )  # fmt: skip
         return self._seen[parts]
 
     def again(self, name: str) -> Table:
@@ -40,3 +48,8 @@ class SessionCatalog:
         """The state of a Delta source, None if it is no Delta table."""
         state = self.tables[name]
         return state if state.kind is Kind.DELTA else None
+
+
+def _plain(name: str) -> str:
+    """A dotted name as it compares: quoted or not, with the default catalog or without."""
+    return name.replace("`", "").lower().removeprefix("spark_catalog.")

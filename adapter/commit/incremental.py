@@ -77,9 +77,10 @@ class Incremental:
                     raise
         return self.pin(feed.name, explained(feed.why, net_difference(feed, change.span)), few=False)
 
-    def plan(self, own: Own | None, *, by_key: bool) -> ChangePlan:
+    def plan(self, own: Own | None, key: tuple[str, ...] | None) -> ChangePlan:
+        """key: what rows are merged by, None for whole rows."""
         assert self._model.node is not None
-        return plan(self._model.node, self.changed, self._keys, own, by_key=by_key)
+        return plan(self._model.node, self.changed, self._keys, own, by_key=key is not None, declared=key)
 
     def pin(self, relation: str, sql: str, *, few: bool | None = None) -> int:
         name = self.name(relation)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from ..algebra.clock import Reading, read_by
 from ..algebra.keys import SourceKeys, unique_key
-from ..dialect import print_sql
-from ..errors import Refusal, TargetError
+from ..algebra.processing import is_processed
+from ..dialect import print_sql, without_as_of
+from ..errors import Impossible, Refusal, TargetError
 from ..pipeline import Model, compile_model
 from ..reading.relations import Kind
+from ..reading.temporal import only_maintained
 from ..sparksql.reads import undated
 from ..sparksql.render import Renderer
 from . import problems
@@ -46,11 +48,13 @@ class Seen:
 
 def look(spec: Spec, engine: Engine) -> Seen:
     """Writes nothing. Raises DynamicTableError for what cannot be maintained, SqlError for what Spark refuses."""
-    target, catalog = engine.table(spec.target), SessionCatalog(engine)
+    target, catalog = engine.table(spec.target), SessionCatalog(engine, spec.versionings)
     _check_target(target, spec)
     model = _read(spec, engine, catalog)
     source_keys = {n: k for n, t in catalog.tables.items() if (k := _key_property(t))}
     key, checked = _keys(model, source_keys, spec)
+    if model.node is not None and is_processed(model.node):
+        problems.check_processing_time(model.node, key, spec)
     settings = tuple((name, engine.setting(name)) for name in MEANING_SETTINGS)
     meaning = (model.fingerprint, key, checked, spec.changelog_mode.value, settings)
     definition = hashlib.sha256(repr(meaning).encode()).hexdigest()[:20]
@@ -69,11 +73,17 @@ def _check_target(t: Table | None, spec: Spec) -> None:
 
 
 def _read(spec: Spec, engine: Engine, catalog: SessionCatalog) -> Model:
-    result = engine.columns(spec.sql.strip().removesuffix(";"))
+    result = engine.columns(without_as_of(spec.sql).strip().removesuffix(";"))
     problems.check_names([name for name, _ in result], spec)
-    model = _understood(compile_model(spec.sql, result, catalog, engine.columns, spec.deterministic), engine)
+    try:
+        read = compile_model(spec.sql, result, catalog, engine.columns, spec.deterministic)
+        model = _understood(read, engine)
+    except Impossible as refusal:
+        raise problems.impossible(refusal, spec) from refusal
     if spec.refresh_mode is RefreshMode.FULL:
-        return replace(model, node=None, refusal=model.refusal or Refusal("refresh_mode='full'", "is set"))
+        # A temporal join is SQL that Spark runs only as it is read here.
+        node = model.node if model.temporal else None
+        return replace(model, node=node, refusal=model.refusal or Refusal("refresh_mode='full'", "is set"))
     if model.refusal is not None and spec.refresh_mode is RefreshMode.INCREMENTAL:
         raise problems.not_maintainable(model.refusal, spec)
     return model
@@ -86,7 +96,10 @@ def _understood(model: Model, engine: Engine) -> Model:
     printed = engine.columns(print_sql(Renderer(undated).query(model.node)))
     if [t for _, t in printed] == [t for _, t in model.columns]:
         return model
-    return replace(model, node=None, refusal=Refusal("the SELECT", "has other types when it is read and printed again"))
+    refusal = Refusal("the SELECT", "has other types when it is read and printed again")
+    if model.temporal:
+        raise only_maintained(refusal)
+    return replace(model, node=None, refusal=refusal)
 
 
 def _keys(model: Model, source_keys: SourceKeys, spec: Spec) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:

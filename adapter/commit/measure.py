@@ -29,6 +29,11 @@ class Measure:
         query = bounds_of(relation, columns)
         return between(columns, self._engine.rows(query)[0]) if query else ""
 
+    def census(self, query: str) -> tuple[int, int]:
+        """Of the versions that a temporal join meets: the most of one key, and those that overlap the next."""
+        ((most, overlaps),) = self._engine.rows(query)
+        return int(most or 0), int(overlaps or 0)
+
     def examples(self, query: str) -> list[tuple[Any, ...]]:
         """The rows of a query that has a few of them at the most, and none if all is well."""
         return self._engine.rows(query)

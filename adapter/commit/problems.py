@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..errors import ConfigError, ConflictError, DynamicTableError, Refusal
+from ..algebra.nodes import Node
+from ..algebra.processing import key_of_processed, processed
+from ..errors import ConfigError, ConflictError, DynamicTableError, Impossible, Refusal
 from ..names import is_reserved
 from .engine import DESCRIBE, SqlError
-from .spec import Spec
+from .spec import ChangelogMode, RefreshMode, Spec
 
 CONFLICTS = (
     "DELTA_CONCURRENT",
@@ -36,15 +38,25 @@ def explained(error: SqlError, spec: Spec) -> DynamicTableError:
     return ConfigError(sentence, where=where, remedy="correct the model's SQL; nothing was written")
 
 
-def not_maintainable(refusal: Refusal, spec: Spec) -> ConfigError:
+def _place(refusal: Refusal, spec: Spec) -> str:
     where = spec.place
     if refusal.line:
         where += f", line {refusal.line} of the compiled SQL"
     if refusal.fragment:
         where += f": {refusal.fragment}"
+    return where
+
+
+def impossible(refusal: Impossible, spec: Spec) -> ConfigError:
+    return ConfigError(
+        "the temporal join cannot be made.", where=_place(refusal, spec), why=refusal.reason, remedy=refusal.remedy
+    )
+
+
+def not_maintainable(refusal: Refusal, spec: Spec) -> ConfigError:
     return ConfigError(
         "the SELECT cannot be maintained by change, and refresh_mode='incremental' asks for just that.",
-        where=where,
+        where=_place(refusal, spec),
         why=refusal.reason,
         remedy=refusal.remedy
         or "rewrite that part, or set refresh_mode='auto' to have it recomputed and applied as a difference",
@@ -89,6 +101,26 @@ def upsert_without_key(names: list[str], spec: Spec) -> ConfigError:
         remedy=f"set unique_key to columns that are unique in the result ({', '.join(names)}), "
         "or changelog_mode='retract'",
     )
+
+
+def check_processing_time(node: Node, key: tuple[str, ...] | None, spec: Spec) -> None:
+    """Raises ConfigError for joins at processing time whose past results could not be kept."""
+    what, why, remedy = "", "", ""
+    if processed(node) is None:
+        what = "the result of a join at processing time is joined or grouped further."
+        why = "what its rows met in the past stands in this table alone, so nothing can be computed from it again"
+        remedy = "leave the temporal join in a model of its own, and do the rest in another that selects from it"
+    elif key is None or key_of_processed(node, key) is None:
+        what = "a join at processing time needs a key of the rows that it joins."
+        why = "past results are kept, so a row that changes or goes has to be found in the table by its own columns"
+        remedy = "set unique_key to columns of the result that come from the left side and are unique there"
+        if spec.changelog_mode in (ChangelogMode.RETRACT, ChangelogMode.APPEND):
+            remedy = "leave out changelog_mode, and " + remedy
+    elif spec.refresh_mode is RefreshMode.FULL:
+        what = "refresh_mode='full' and a join at processing time exclude each other."
+        why, remedy = "every refresh would compute past results again", "leave out refresh_mode"
+    if what:
+        raise ConfigError(what, where=spec.place, why=why, remedy=remedy)
 
 
 def append_retracts(rows: list[tuple[Any, ...]], spec: Spec) -> ConfigError:

@@ -11,14 +11,14 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..algebra.nodes import Time
+from ..algebra.nodes import AsOf, Time
 from ..changes.additive import Own
 from ..dialect import print_sql
 from ..errors import Bug, Refusal
 from ..pipeline import Model
 from ..reading.relations import Kind
 from ..reading.sources import pinned
-from ..sparksql.reads import Span, at_version, dated, table
+from ..sparksql.reads import Span, at_version, dated, table, undated
 from ..sparksql.render import Renderer
 from ..sparksql.statements import create, create_empty, duplicates_in, touch
 from . import problems
@@ -29,6 +29,7 @@ from .history import read_commit
 from .incremental import Incremental
 from .ledger import Consumed, Entry
 from .look import KEY_PROPERTY, Seen, look
+from .lookups import MANY_ROWS, among_versions, choose
 from .measure import Measure
 from .outcome import Code, Outcome
 from .sources import Change, enabling, with_change_feed
@@ -149,9 +150,15 @@ class Refresh:
                 self._commit(touch(self.spec.target), new)
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry))
             own = own_table(self.target.name, self.model, self.checked)
-            plan = work.plan(own, by_key=self.key is not None)
+            plan = work.plan(own, self.key)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
-            applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name, clock))
+            lookups: frozenset[AsOf] = frozenset()
+            if work.rows_in > MANY_ROWS:
+                asking, times = Renderer(dated(spans), clock=clock), (Time.BEFORE, Time.AFTER)
+                lookups = choose(self.model.node, self.engine, self.measure, asking, times)
+            if among_versions(self.model.node, lookups, work.changed):
+                return self._recompute(entry, "many rows changed, among them versions of keys that have many of them")
+            applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name, clock, lookups))
             return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
         except NotHeld as found:
             not_held = f"the table does not hold what its query has just lost ({found.why})"
@@ -212,7 +219,9 @@ class Refresh:
         """The model's SELECT over the versions this refresh consumes."""
         after = {n: Span(t.version, t.version) for n, t in self.catalog.tables.items() if t.kind is Kind.DELTA}
         if self.model.node is not None:
-            renderer = Renderer(dated(after), clock={Time.UNDATED: self.clock})
+            clock = {Time.UNDATED: self.clock, Time.AFTER: self.clock}
+            lookups = choose(self.model.node, self.engine, self.measure, Renderer(dated(after), clock=clock))
+            renderer = Renderer(dated(after), clock=clock, lookups=lookups)
             return print_sql(renderer.query(self.model.node), pretty=True)
         if self.model.tree is None:
             return self.spec.sql
@@ -233,8 +242,14 @@ class Refresh:
         sources = {n: Consumed(t.id, t.version) for n in self.model.sources if (t := self.catalog.delta(n)) is not None}
         return Entry(
             sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in,
-            self.clock, self.spec.sql,
+            self.clock, self._recorded(),
         )  # fmt: skip
+
+    def _recorded(self) -> str:
+        """The SELECT as Spark can run it again, over the tables as they are then."""
+        if self.model.node is None or not self.model.temporal:
+            return self.spec.sql
+        return print_sql(Renderer(undated).query(self.model.node))
 
     def _base(self) -> int:
         assert self.target is not None

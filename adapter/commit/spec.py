@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ..errors import ConfigError
+from ..reading.relations import Versioning
 
 
 class RefreshMode(Enum):
@@ -44,7 +45,8 @@ class LostHistoryPolicy(Enum):
 class Spec:
     """One dynamic table. target: its name in Spark SQL; sql: the compiled SELECT; place: model file, for messages;
     layout: clauses of its CREATE TABLE but for properties; unique_key: as declared, () if not;
-    deterministic: functions of the user's own that give equal values for equal arguments, in lower case."""
+    deterministic: functions of the user's own that give equal values for equal arguments, in lower case; versionings:
+    what the relations it reads declare of their versions, by dotted name."""
 
     target: str
     sql: str
@@ -58,6 +60,7 @@ class Spec:
     on_lost_history: LostHistoryPolicy = LostHistoryPolicy.FAIL
     full_refresh: bool = False
     deterministic: frozenset[str] = frozenset()
+    versionings: Mapping[str, Versioning] = field(default_factory=dict)
 
 
 def choice(kind: type[Enum], value: object, option: str, place: str) -> Enum:

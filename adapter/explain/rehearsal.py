@@ -128,6 +128,9 @@ class Assumed(Measure):
         row = [value for n, _ in bounded(columns) for value in (f"<least {n}>", f"<greatest {n}>", False)]
         return between(columns, row)
 
+    def census(self, query: str) -> tuple[int, int]:
+        return 0, 0
+
     def examples(self, query: str) -> list[tuple[Any, ...]]:
         return []
 

@@ -3,6 +3,7 @@
 lower.py       a query: set operations, FROM, WHERE, SELECT      grouping.py  SELECT list, GROUP BY, HAVING
 scope.py       which column a name means                         joins.py     where a condition belongs
 scalars.py     which expressions are understood                  functions.py what is known of Spark's functions
+temporal.py    joins at a time                               versions.py  the versions that a relation holds
 relations.py   what the catalog answers                          expand.py    views as their definitions
 sources.py     every table a query reads                         refuse.py    a refusal with its line
 """

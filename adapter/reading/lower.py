@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from ..algebra.expressions import Expr, cast, column, columns
+from ..algebra.expressions import Expr, column, columns
 from ..algebra.nodes import Join, JoinKind, Node, Project, Scan, UnionAll, Unit
-from ..names import free_name
+from ..dialect import as_of
 from .expand import View, expand
 from .functions import declare
 from .generators import generated, width
@@ -21,11 +21,13 @@ from .joins import full, on
 from .pivots import as_select
 from .refuse import refuse
 from .relations import Catalog, Kind, Relation, Typer
+from .renaming import cast_to, fresh, renamed
 from .scalars import scalar
 from .scope import Item, Scope, resolve
 from .select_list import has_limit, lower_select_list, top, unordered
 from .set_operations import combined
 from .subqueries import Subqueries
+from .temporal import Versions, check_keys, versions
 from .windows import named_windows
 
 ALLOWED_IN_SELECT = {
@@ -130,7 +132,9 @@ class Lowering:
         """What FROM and WHERE give. Conditions on columns of a SELECT around this one are left in the scope."""
         source = self._from(tree, scope, ctes)
         where = tree.args.get("where")
-        return Subqueries(self, scope, ctes).where(source, where.this) if where is not None else source
+        source = Subqueries(self, scope, ctes).where(source, where.this) if where is not None else source
+        check_keys(source, scope.versions)
+        return source
 
     def _from(self, tree: exp.Select, scope: Scope, ctes: Mapping[str, Node]) -> Node:
         clause = tree.args.get("from_")
@@ -161,7 +165,8 @@ class Lowering:
             raise refuse(f"{side} {kind} JOIN".strip(), "has no law of change here yet", join)
         self._only(join, {"this", "on", "using", "kind", "side", "method", "hint"}, "a JOIN")
         before = set(name.lower() for name, _ in scope.visible)
-        right = self._item(join.this, scope, ctes, joining=True)
+        met = self._versions(left, join, scope, ctes) if as_of(join) is not None else None
+        right = met.node if met is not None else self._item(join.this, scope, ctes, joining=True)
         item = scope.items.pop()
         using = tuple(i.name for i in join.args.get("using") or ())
         if (join.args.get("method") or "").upper() == "NATURAL":
@@ -177,6 +182,7 @@ class Lowering:
             equalities = tuple((r, l, safe) for l, r, safe in equalities)
             scope.show(dict(pairs))
         node = Join(*sides, equalities, kind=JOINS[side, kind])
+        node = met.joined(node) if met is not None else node
         if condition := join.args.get("on"):
             e = Expr.of(scalar(resolve(condition, scope, {}), "ON"))
             if not e.columns <= set(node.met):
@@ -222,6 +228,19 @@ class Lowering:
     def _pivoted(self, pivot: exp.Pivot, node: Node) -> Node:
         name = "pivoted"
         return self.query(as_select(pivot, name, node.columns), {name: node})
+
+    def _versions(self, left: Node, join: exp.Join, scope: Scope, ctes: Mapping[str, Node]) -> Versions:
+        """The right side of a temporal join. Its intervals are columns of the plan, but of nothing the user sees."""
+        node, alias, users, qualifiers = self._relation(join.this, ctes, "version")
+        parts = tuple(p.name for p in join.this.parts)
+        of_cte = len(parts) == 1 and parts[0].lower() in ctes
+        declared = None if of_cte else self.catalog.relation(parts).versioning
+        found = versions(join, node, declared, left, scope)
+        node, internal = fresh(found.node, alias, scope.taken)
+        scope.items.append(Item(alias, qualifiers, tuple(zip(users, internal[: found.shown], strict=True))))
+        scope.reserved.update(internal)
+        scope.versions.append(found.under(node, internal))
+        return scope.versions[-1]
 
     def _relation(self, tree: exp.Expression, ctes: Mapping[str, Node], *more: str):
         """(relation, alias, column names as the user writes them, how columns may be qualified)"""
@@ -282,37 +301,3 @@ class Lowering:
 def _listed(tree: exp.Expression) -> list[exp.Expression]:
     """The columns that an alias lists: `AS t (a, b)`."""
     return tree.args["alias"].columns if tree.args.get("alias") else []
-
-
-def renamed(node: Node, names: list[str]) -> Node:
-    """The relation under other column names, by position; no names: as it is."""
-    if not names:
-        return node
-    return Project(node, tuple(zip(names, columns(node.columns), strict=True)))
-
-
-def fresh(node: Node, alias: str, taken: set[str]) -> tuple[Node, tuple[str, ...]]:
-    """The relation under column names that are not taken (compared without case), and those names."""
-    used = {t.lower() for t in taken}
-    names: list[str] = []
-    for name in node.columns:
-        free = name if name.lower() not in used else free_name(f"{alias}_{name}", used)
-        used.add(free.lower())
-        names.append(free)
-    if tuple(names) == node.columns:
-        return node, tuple(names)
-    if isinstance(node, Scan):
-        outputs = tuple((new, source) for new, (_, source) in zip(names, node.outputs, strict=True))
-        return Scan(node.source, node.alias, outputs), tuple(names)
-    return renamed(node, names), tuple(names)
-
-
-def cast_to(node: Node, types: tuple[str, ...], wanted: tuple[str, ...]) -> Node:
-    """The relation with its columns cast where their type is not the wanted one."""
-    if types == wanted:
-        return node
-    outputs = [
-        (name, column(name) if have == want else cast(column(name), want))
-        for name, have, want in zip(node.columns, types, wanted, strict=True)
-    ]
-    return Project(node, tuple(outputs))

@@ -18,7 +18,7 @@ def refuse(
     volatility: Volatility = Volatility.STABLE,
 ) -> Refusal:
     """The refusal, with the fragment of SQL and its line; to be raised by the caller."""
-    return Refusal(construct, why, remedy, _fragment(at), line_of(at), volatility)
+    return Refusal(construct, why, remedy, printed(at), line_of(at), volatility)
 
 
 def line_of(tree: exp.Expression) -> int | None:
@@ -27,7 +27,8 @@ def line_of(tree: exp.Expression) -> int | None:
     return min(lines) if lines else None
 
 
-def _fragment(tree: exp.Expression) -> str:
+def printed(tree: exp.Expression) -> str:
+    """The fragment as SQL, shortened; empty if it cannot be printed."""
     try:
         text = print_sql(tree)
     except SqlglotError:

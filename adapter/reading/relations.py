@@ -30,14 +30,35 @@ class View:
 
 
 @dataclass(frozen=True)
+class Versioning:
+    """What is declared of the versions that a relation holds.
+
+    key: the columns that tell its things apart, () if they are not declared; event_time: of a relation that is only
+    appended to, the time from which on a row is valid; valid_from, valid_to, is_deleted: what the columns of intervals
+    are called, if it has them; open_until: what valid_to holds for a version that is still valid, as SQL, NULL if not
+    given; latest_only: rows of a key replace one another.
+    """
+
+    key: tuple[str, ...] = ()
+    event_time: str = ""
+    valid_from: str = "dbt_valid_from"
+    valid_to: str = "dbt_valid_to"
+    is_deleted: str = "dbt_is_deleted"
+    open_until: str = ""
+    latest_only: bool = False
+
+
+@dataclass(frozen=True)
 class Relation:
-    """name: dotted and complete, the identity of a source; provider: its format, for messages."""
+    """name: dotted and complete, the identity of a source; provider: its format, for messages; versioning: as far as
+    anything is declared."""
 
     name: str
     kind: Kind
     columns: Columns
     view: View | None = None
     provider: str = ""
+    versioning: Versioning | None = None
 
 
 class Catalog(Protocol):

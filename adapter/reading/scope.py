@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, column
 from ..names import free_name
 from .refuse import refuse
+
+if TYPE_CHECKING:
+    from .temporal import Versions
 
 PLACED = "placed"
 """Marks a column that is the plan's already, not a name of the user's."""
@@ -50,7 +54,7 @@ class Scope:
     """visible: what `*` and a bare name see, in order. A USING column is visible once.
 
     parent: the SELECT around a subquery; correlated: conditions of a subquery that read columns of its parents;
-    reserved: further names of the plan, of columns that stand for subqueries.
+    reserved: further names of the plan, of columns that stand for subqueries; versions: what its temporal joins meet.
     """
 
     items: list[Item] = field(default_factory=list)
@@ -58,6 +62,7 @@ class Scope:
     parent: Scope | None = None
     correlated: list[Expr] = field(default_factory=list)
     reserved: set[str] = field(default_factory=set)
+    versions: list[Versions] = field(default_factory=list)
 
     @property
     def taken(self) -> set[str]:

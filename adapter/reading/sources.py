@@ -62,6 +62,8 @@ def pinned(tree: exp.Expression, catalog: Catalog, read: Callable[[Relation], ex
     """A copy of the query with every table replaced by what `read` gives for it, and every view by its definition."""
     copy = tree.copy()
     for table in base_tables(copy):
+        if table.args.get("version") is not None:
+            continue  # Time travel is to the version that it names.
         relation = catalog.relation(tuple(p.name for p in table.parts))
         alias = exp.TableAlias(this=exp.to_identifier(table.alias or table.name, quoted=True))
         new = _view(relation, catalog, read) if relation.kind is Kind.VIEW else read(relation)

@@ -6,7 +6,7 @@ aggregate, a union or a second projection closes it. A closed block becomes a CT
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 
@@ -16,6 +16,7 @@ from ..algebra.clock import Reading, told
 from ..algebra.expressions import Expr, replace_columns
 from ..algebra.nodes import (
     Aggregate,
+    AsOf,
     Filter,
     Generate,
     Join,
@@ -32,6 +33,7 @@ from ..algebra.nodes import (
     scans,
 )
 from ..names import free_name
+from .lookups import looked_up
 from .naming import Title, term, title
 
 TableOf = Callable[[Scan], exp.Expression]
@@ -79,10 +81,16 @@ class Renderer:
     """Renders the relations of one plan; the aliases it gives are unique in each statement."""
 
     def __init__(
-        self, table_of: TableOf, named: Callable[[str], str] = str, clock: Mapping[Time, Reading] | None = None
+        self,
+        table_of: TableOf,
+        named: Callable[[str], str] = str,
+        clock: Mapping[Time, Reading] | None = None,
+        lookups: Collection[AsOf] = frozenset(),
     ) -> None:
-        """named: the name in the session of a relation that the plan has named; clock: its readings."""
+        """named: the name in the session of a relation that the plan has named; clock: its readings; lookups: the
+        temporal joins to make by looking the last version up."""
         self._table_of = table_of
+        self._lookups = lookups
         self._named = named
         self._clock = clock or {}
         self._aliases: set[str] = set()
@@ -91,6 +99,7 @@ class Renderer:
 
     def query(self, node: Node) -> exp.Expression:
         """A complete query whose columns are the node's, in order."""
+        node = looked_up(node, self._lookups)
         self._aliases, self._ctes = set(), []
         # A CTE must not stand before a table of its name.
         self._tables = {s.source.split(".")[-1].strip("`").lower() for s in scans(node)}

@@ -7,7 +7,7 @@
   {{ run_hooks(pre_hooks) }}
 
   {%- set response = adapter.refresh_dynamic_table(
-        target_relation, compiled_code, model, dynamic_table_layout(), should_full_refresh()) -%}
+        target_relation, compiled_code, model, dynamic_table_layout(), should_full_refresh(), graph) -%}
   {%- do write(response.sql) -%}
   {%- do store_result('main', response=response) -%}
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,9 +15,9 @@ from sqlglot import ErrorLevel, exp
 
 from dbt_spark_dynamic.commit.engine import Table, Written
 from dbt_spark_dynamic.dialect import parse
-from dbt_spark_dynamic.reading.relations import Columns, Kind, Relation, View
+from dbt_spark_dynamic.reading.relations import Columns, Kind, Relation, Versioning, View
 
-from .tables import TABLES, VIEW, VIEW_COLUMNS, VIEW_SQL, Script
+from .tables import TABLES, VIEWS
 
 SPARK_TYPES = {"INTEGER": "int", "VARCHAR": "string", "HUGEINT": "decimal(38,0)"}
 """Where Spark's name of a type is another than DuckDB's; a HUGEINT is what DuckDB makes of a sum of integers."""
@@ -52,36 +52,41 @@ def translated(sql: str) -> str:
 
 
 class Duck:
-    """An engine of refreshes, as far as computing and applying a change plan asks for one."""
+    """An engine of refreshes, as far as computing and applying a change plan asks for one.
 
-    def __init__(self) -> None:
+    tables, views: as in `tables`; versioned: what is declared of the versions that some of them hold."""
+
+    def __init__(self, tables=TABLES, views=VIEWS, versioned: Mapping[str, Versioning] | None = None) -> None:
+        self._tables, self._views, self._versioned = tables, views, versioned or {}
         self._connection = duckdb.connect(config={"threads": 1})
         self._filled: set[str] = set()
         self._states, self._now = "", 0
         # The tables are tiny, and DuckDB 2.0's optimizer drops rows of a RIGHT JOIN to a ROLLUP under a UNION ALL.
         self._run("PRAGMA disable_optimizer")
         self._run("CREATE MACRO array_repeat(x, n) AS repeat([x], n)")
+        self._run("CREATE MACRO timestamp_micros(x) AS make_timestamp(x)")
 
-    def enter(self, seed: int, refreshes: int) -> None:
-        """Makes the states of a script the versions of the sources, once."""
-        self._states = f"script_{seed}_{refreshes}_v"
+    def enter(self, script: str, rounds: Sequence[Sequence[str]]) -> None:
+        """Makes the states between the rounds of a script the versions of the sources, once."""
+        self._states = f"script_{script}_v"
         if self._states in self._filled:
             return
         self._filled.add(self._states)
-        for name, columns in TABLES.items():
+        for name, columns in self._tables.items():
             listed = ", ".join(f"{c} {kind}" for c, kind in columns)
             self._run(f"CREATE OR REPLACE TABLE main.{name} ({listed})")
         self._run("USE main")
-        for n, statements in enumerate(Script.random(seed, refreshes).rounds):
+        for n, statements in enumerate(rounds):
             for statement in statements:
                 self._run(statement)
             self._run(f"CREATE SCHEMA {self._states}{n}")
-            for name in TABLES:
+            for name in self._tables:
                 self._run(f"CREATE TABLE {self._states}{n}.{name} AS FROM main.{name}")
             self._run(f"USE {self._states}{n}")
-            self._run(f"CREATE VIEW {VIEW} AS {translated(VIEW_SQL)}")
+            for name, (_, query) in self._views.items():
+                self._run(f"CREATE VIEW {name} AS {translated(query)}")
             self._run("USE main")
-        for name in TABLES:
+        for name in self._tables:
             self._run(f"DROP TABLE main.{name}")
 
     def at(self, version: int) -> None:
@@ -131,8 +136,10 @@ class Duck:
 
     def relation(self, parts: tuple[str, ...]) -> Relation:
         name = parts[-1].lower()
-        if name == VIEW:
-            columns = tuple((c, kind.lower()) for c, kind in VIEW_COLUMNS)
-            view = View(VIEW_SQL, ("main",), tuple(c for c, _ in VIEW_COLUMNS))
-            return Relation(VIEW, Kind.VIEW, columns, view)
-        return Relation(name, Kind.DELTA, tuple((c, kind.lower()) for c, kind in TABLES[name]))
+        versioning = self._versioned.get(name)
+        if name in self._views:
+            columns, query = self._views[name]
+            view = View(query, ("main",), tuple(c for c, _ in columns))
+            return Relation(name, Kind.VIEW, tuple((c, k.lower()) for c, k in columns), view, versioning=versioning)
+        columns = tuple((c, kind.lower()) for c, kind in self._tables[name])
+        return Relation(name, Kind.DELTA, columns, versioning=versioning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dbt_spark_dynamic.algebra.keys import unique_key
+from dbt_spark_dynamic.algebra.nodes import Join, walk
 from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.change_plan import Shape
 from dbt_spark_dynamic.commit.apply import Applier
@@ -11,8 +12,9 @@ from dbt_spark_dynamic.commit.ledger import Entry
 from dbt_spark_dynamic.commit.measure import Measure
 from dbt_spark_dynamic.commit.sources import Change
 from dbt_spark_dynamic.commit.spec import Spec
+from dbt_spark_dynamic.dialect import print_sql, without_as_of
 from dbt_spark_dynamic.pipeline import Model, compile_model
-from dbt_spark_dynamic.sparksql.reads import Span, dated
+from dbt_spark_dynamic.sparksql.reads import Span, dated, undated
 from dbt_spark_dynamic.sparksql.render import Renderer
 from dbt_spark_dynamic.sparksql.statements import difference
 
@@ -21,17 +23,24 @@ from .duck import SPARK_SUMS, TARGET, Duck
 
 class Maintained:
     """by_key=False: applied as exact multiset changes even where a key is known; additive: whether any refresh added to
-    the table's own rows."""
+    the table's own rows; declared: a key that is known of the result; looked_up: temporal joins are made by looking
+    versions up."""
 
-    def __init__(self, duck: Duck, sql: str, *, by_key: bool) -> None:
+    def __init__(
+        self, duck: Duck, sql: str, *, by_key: bool, declared: tuple[str, ...] | None = None, looked_up: bool = False
+    ) -> None:
         self._duck, self._sql = duck, sql
         duck.at(0)
         duck.forget(TARGET)
-        self.model: Model = compile_model(sql, duck.columns(sql), duck, duck.columns)
-        duck.write(f"CREATE TABLE {TARGET} AS {sql}", {})
+        self.model: Model = compile_model(sql, duck.columns(without_as_of(sql)), duck, duck.columns)
         assert self.model.refusal is None, self.model.refusal
         assert self.model.node is not None
-        self.key = unique_key(self.model.node, {}) if by_key else None
+        # Of a temporal join, no engine has the SQL that the user wrote.
+        node = self.model.node
+        self._lookups = frozenset(n.as_of for n in walk(node) if looked_up and isinstance(n, Join) and n.as_of)
+        self.key = declared or (unique_key(node, {}) if by_key else None)
+        first = sql if without_as_of(sql) == sql else print_sql(Renderer(undated, lookups=self._lookups).query(node))
+        duck.write(f"CREATE TABLE {TARGET} AS {first}", {})
         self.additive = False
 
     def refresh(self, version: int) -> None:
@@ -46,7 +55,7 @@ class Maintained:
             if not work.changed:
                 return
             types = {name: SPARK_SUMS.get(kind, kind) for name, kind in self.model.columns}
-            plan = work.plan(Own(TARGET, types), by_key=self.key is not None)
+            plan = work.plan(Own(TARGET, types), self.key)
             self.additive |= plan.shape is Shape.ADDITIVE
             entry = Entry(
                 sources={}, definition="", technique="", generation="", sequence=1, base=0,
@@ -57,9 +66,12 @@ class Maintained:
                 Measure(duck),
             )  # fmt: skip
             spans = dict.fromkeys((*self.model.sources, TARGET), span)
-            applier.plan(plan, work, Renderer(dated(spans), work.name))
+            applier.plan(plan, work, Renderer(dated(spans), work.name, lookups=self._lookups))
         finally:
             work.forget()
+
+    def rows(self) -> list[tuple]:
+        return self._duck.rows(f"SELECT * FROM {TARGET}")
 
     def differences(self) -> list[tuple]:
         """Rows by which the table is not its query evaluated from scratch, each with how many copies are missing."""

@@ -28,6 +28,9 @@ VIEW = "day_totals"
 VIEW_COLUMNS = (("store", "INT"), ("last_day", "DATE"), ("sold", "BIGINT"))
 VIEW_SQL = "SELECT store, MAX(day) AS last_day, SUM(qty) AS sold FROM sales WHERE online IS NOT NULL GROUP BY store"
 
+VIEWS = {VIEW: (VIEW_COLUMNS, VIEW_SQL)}
+"""View -> its columns and its query."""
+
 _VALUES: dict[str, tuple[str, ...]] = {
     "INT": ("NULL", "0", "1", "2", "3"),
     "STRING": ("NULL", "'a'", "'b'", "'bb'", "''"),

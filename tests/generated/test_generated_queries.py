@@ -14,6 +14,7 @@ from .duck import Duck
 from .maintained import Maintained
 from .queries import random_query
 from .shapes import SHAPES
+from .tables import Script
 
 REFRESHES = 5
 
@@ -51,7 +52,7 @@ def duck() -> Duck:
 
 
 def maintain(duck: Duck, sql: str, script: int, by_key: bool) -> None:
-    duck.enter(script, REFRESHES)
+    duck.enter(f"{script}_{REFRESHES}", Script.random(script, REFRESHES).rounds)
     try:
         table = Maintained(duck, sql, by_key=by_key)
     except duckdb.BinderException:

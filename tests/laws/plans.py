@@ -16,6 +16,7 @@ from sqlglot import exp
 from dbt_spark_dynamic.algebra.expressions import Expr, column, integer
 from dbt_spark_dynamic.algebra.nodes import (
     Aggregate,
+    AsOf,
     Filter,
     Generate,
     Join,
@@ -177,7 +178,9 @@ def _joins(draw: st.DrawFn, size: Size) -> Node:
     both = left.columns + right.columns
     residual = draw(predicates(both)) if one_in(draw, 4) else None
     kind = pick(draw, (JoinKind.INNER, JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI))
-    return Join(left, right, equalities, residual, kind)
+    # Whether a join is a temporal one changes how the laws go about it, and not what it means.
+    at = AsOf(column(pick(draw, left.columns)), single=False) if one_in(draw, 5) else None
+    return Join(left, right, equalities, residual, kind, at)
 
 
 def _disjoint(node: Node, taken: tuple[str, ...]) -> Node:
@@ -202,7 +205,7 @@ def _generates(draw: st.DrawFn, size: Size) -> Node:
     array: exp.Expression = exp.Array(expressions=[_operand(draw, child.columns).tree.copy() for _ in range(2)])
     when = exp.If(this=draw(predicates(child.columns)).tree.copy(), true=array)
     call = Expr.of(exp.Explode(this=exp.Case(ifs=[when])))
-    free = tuple(n for n in (*NAMES, "e") if n not in child.columns)
+    free = (*(n for n in NAMES if n not in child.columns), _free("e", child.columns))
     return Generate(child, call, free[:1], one_in(draw, 2))
 
 

@@ -1,4 +1,4 @@
-"""The adapter's verbs for the materializations `dynamic_table` and `versioned_table`."""
+"""The adapter's verbs for the materializations `dynamic_table`, `versioned_table` and `temporal_join`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.docs import documenting
+from dbt.adapters.spark_dynamic.temporal import check_late_versions, require_temporal_join, versionings
 from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.engine import Engine
 from dbt_spark_dynamic.commit.outcome import Outcome
@@ -64,7 +65,13 @@ class DynamicTables(metaclass=AdapterMeta):
 
     @available
     def refresh_dynamic_table(
-        self, relation: BaseRelation, sql: str, model: dict[str, Any], layout: str, full_refresh: bool
+        self,
+        relation: BaseRelation,
+        sql: str,
+        model: dict[str, Any],
+        layout: str,
+        full_refresh: bool,
+        graph: dict[str, Any],
     ) -> DynamicTableResponse:
         """Brings the table up to its sources. Raises DbtRuntimeError, having written nothing."""
         statements: list[str] = []
@@ -75,7 +82,7 @@ class DynamicTables(metaclass=AdapterMeta):
 
         try:
             engine = self._engine(sent)
-            spec = spec_of(relation.render(), sql, model, layout, full_refresh)
+            spec = spec_of(relation.render(), sql, model, layout, full_refresh, graph)
             versioned = model["config"].get("materialized") == "versioned_table"
             outcome = refresh_versions(spec, model["config"], engine) if versioned else refresh(spec, engine)
         except DynamicTableError as error:
@@ -129,9 +136,14 @@ class DynamicTables(metaclass=AdapterMeta):
         return SqlEngine(execute, sent)
 
 
-def spec_of(target: str, sql: str, model: dict[str, Any], layout: str, full_refresh: bool) -> Spec:
+def spec_of(
+    target: str, sql: str, model: dict[str, Any], layout: str, full_refresh: bool, graph: dict[str, Any]
+) -> Spec:
     """The model's configuration, read and checked. Raises ConfigError for a value that an option cannot have."""
     config, place = model["config"], model.get("original_file_path", "")
+    if config.get("materialized") == "temporal_join":
+        require_temporal_join(sql, place)
+    check_late_versions(config, place)
 
     def option(name: str, kind: Any) -> Any:
         value = config.get(name)
@@ -154,4 +166,5 @@ def spec_of(target: str, sql: str, model: dict[str, Any], layout: str, full_refr
         on_lost_history=option("on_source_history_lost", LostHistoryPolicy),
         full_refresh=full_refresh,
         deterministic=frozenset(str(f).lower() for f in listed("deterministic_functions")),
+        versionings=versionings(model, graph),
     )

@@ -17,7 +17,7 @@ from dbt_spark_dynamic.versions.refresh import maintained
 
 logger = AdapterLogger("Spark Dynamic")
 
-EXPLAINED = ("dynamic_table", "versioned_table", "table", "view", "incremental", "ephemeral")
+EXPLAINED = ("dynamic_table", "versioned_table", "temporal_join", "table", "view", "incremental", "ephemeral")
 """Materializations whose SELECT says what the table holds, so that it can be explained as a dynamic table."""
 
 
@@ -43,12 +43,21 @@ class Explaining(metaclass=AdapterMeta):
         engine = self._engine(lambda statement: logger.debug(f"On {relation}: {statement}"))  # type: ignore[attr-defined]
         try:
             model = node.to_dict()
-            spec = spec_of(relation.render(), node.compiled_code, model, "", False)
+            spec = spec_of(relation.render(), node.compiled_code, model, "", False, self._read_by(node))
             if node.config.materialized == "versioned_table":
                 spec = maintained(spec, model["config"], engine)
             return explain(spec, engine)
         except DynamicTableError as error:
             raise DbtRuntimeError(str(error)) from error
+
+    def _read_by(self, node: Any) -> dict[str, Any]:
+        """What a model reads, as Jinja's `graph` has it."""
+        manifest: Any = self.get_macro_resolver()  # type: ignore[attr-defined]
+        kinds = {"nodes": manifest.nodes, "sources": manifest.sources}
+        return {
+            kind: {u: of[u].to_dict() for u in node.depends_on.nodes if u in of}
+            for kind, of in kinds.items()
+        }  # fmt: skip
 
     def _compiled(self, name: str) -> Any:
         """The model's node with its SQL compiled, as `dbt compile` has it."""

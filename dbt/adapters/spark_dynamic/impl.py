@@ -28,7 +28,7 @@ WITHOUT_FILES = ("view", "ephemeral", "test", "unit")
 
 @dataclass
 class SparkDynamicConfig(SparkConfig):
-    """Model configs: dbt-spark's, and those of `dynamic_table` and `versioned_table`."""
+    """Model configs: dbt-spark's, and those of `dynamic_table`, `versioned_table` and `temporal_join`."""
 
     file_format: str = "delta"
     unique_key: str | list[str] | None = None
@@ -58,6 +58,7 @@ class SparkDynamicConfig(SparkConfig):
     column_types: dict[str, str] | None = None
     track_history_column_list: list[str] | None = None
     track_history_except_column_list: list[str] | None = None
+    late_versions: str | None = None
 
 
 class SparkDynamicAdapter(DynamicTables, Explaining, Seeds, SparkAdapter):

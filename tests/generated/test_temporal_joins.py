@@ -1,0 +1,213 @@
+"""Temporal joins of random changelogs: after each refresh the table is what the definition gives, row for row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .duck import Duck
+from .maintained import Maintained
+from .temporal import NEWEST, TABLES, VERSIONED, VIEWS, Relation, Row, ValidAt, World, of_events, of_intervals
+
+REFRESHES = 4
+
+SIDES: dict[str, tuple[str, ValidAt]] = {
+    "intervals": ("intervals", of_intervals),
+    "view": ("newest", of_events),
+    "cte": ("of_cte", of_events),
+    "declared": ("appended", of_events),
+}
+"""What holds the versions: (its name in FROM, the version of a key at a time)."""
+
+CTE = f"WITH of_cte AS ({NEWEST.format(shown='*')}) "
+
+Rows = Iterable[tuple[Any, ...]]
+
+
+def key_of(order: Row) -> tuple:
+    return (order["currency"], order["market"])
+
+
+def left_join(state: Relation, valid_at: ValidAt) -> Rows:
+    for o in state["orders"]:
+        version = valid_at(state, key_of(o), o["order_time"])
+        yield o["id"], o["order_time"], version and version["rate"]
+
+
+def inner_join(state: Relation, valid_at: ValidAt) -> Rows:
+    for o in state["orders"]:
+        version = valid_at(state, key_of(o), o["order_time"])
+        if version is not None:
+            yield o["id"], o["currency"], product(o["amount"], version["rate"])
+
+
+def conditions(state: Relation, valid_at: ValidAt) -> Rows:
+    for o in state["orders"]:
+        version = valid_at(state, key_of(o), o["order_time"])
+        met = version and version["rate"] is not None and o["amount"] is not None and version["rate"] > o["amount"]
+        yield o["id"], version["rate"] if met else None
+
+
+def where(state: Relation, valid_at: ValidAt) -> Rows:
+    for o in state["orders"]:
+        version = valid_at(state, key_of(o), o["order_time"])
+        if version is not None and (version["rate"] or 0) > 1:
+            yield o["id"], version["rate"]
+
+
+def two_joins(state: Relation, valid_at: ValidAt) -> Rows:
+    for o in state["orders"]:
+        now = valid_at(state, key_of(o), o["order_time"])
+        one = valid_at(state, (o["currency"], 1), o["order_time"])
+        if one is not None:
+            yield o["id"], now and now["rate"], one["rate"]
+
+
+def totals(state: Relation, valid_at: ValidAt) -> Rows:
+    groups: dict[Any, list[int | None]] = {}
+    for o in state["orders"]:
+        version = valid_at(state, key_of(o), o["order_time"])
+        groups.setdefault(o["currency"], []).append(product(o["amount"], version["rate"]) if version else None)
+    for currency, of in groups.items():
+        known = [v for v in of if v is not None]
+        yield currency, len(of), sum(known) if known else None
+
+
+def without(state: Relation, valid_at: ValidAt) -> Rows:
+    for o in state["orders"]:
+        if valid_at(state, key_of(o), o["order_time"]) is None:
+            yield o["id"], o["order_time"]
+
+
+def product(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a * b
+
+
+ON = "ON o.currency = r.currency AND o.market = r.market"
+
+QUERIES: dict[str, tuple[str, Callable[[Relation, ValidAt], Rows]]] = {
+    "left": (
+        "SELECT o.id, o.order_time, r.rate FROM orders o LEFT JOIN {v} FOR SYSTEM_TIME AS OF o.order_time AS r " + ON,
+        left_join,
+    ),
+    "inner": (
+        "SELECT id, currency, amount * rate AS paid FROM orders o JOIN {v} FOR SYSTEM_TIME AS OF order_time r "
+        "USING (currency, market)",
+        inner_join,
+    ),
+    "comma": (
+        "SELECT o.id, o.currency, o.amount * r.rate AS paid FROM orders AS o, {v} FOR SYSTEM_TIME AS OF o.order_time r "
+        "WHERE r.market = o.market AND o.currency = r.currency",
+        inner_join,
+    ),
+    "comma with on": (
+        "SELECT o.id, o.currency, o.amount * r.rate AS paid FROM orders AS o, {v} FOR SYSTEM_TIME AS OF o.order_time r "
+        + ON,
+        inner_join,
+    ),
+    "conditions": (
+        "SELECT o.id, r.rate FROM orders o LEFT JOIN {v} FOR SYSTEM_TIME AS OF o.order_time AS r "
+        + ON
+        + " AND r.rate > o.amount",
+        conditions,
+    ),
+    "where": (
+        "SELECT o.id, r.rate FROM orders o LEFT JOIN {v} FOR SYSTEM_TIME AS OF o.order_time AS r "
+        + ON
+        + " WHERE r.rate > 1",
+        where,
+    ),
+    "two": (
+        "SELECT o.id, r.rate, one.rate AS first_rate FROM orders o "
+        "LEFT JOIN {v} FOR SYSTEM_TIME AS OF o.order_time AS r "
+        + ON
+        + " JOIN {v} FOR SYSTEM_TIME AS OF o.order_time one "
+        "ON one.currency = o.currency AND one.market = o.market - o.market + 1",
+        two_joins,
+    ),
+    "totals": (
+        "SELECT o.currency, COUNT(*) AS n, SUM(o.amount * r.rate) AS paid FROM orders o "
+        "LEFT JOIN {v} FOR SYSTEM_TIME AS OF o.order_time AS r " + ON + " GROUP BY o.currency",
+        totals,
+    ),
+    "anti": (
+        "SELECT o.id, o.order_time FROM orders o LEFT ANTI JOIN {v} FOR SYSTEM_TIME AS OF o.order_time AS r " + ON,
+        without,
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def duck() -> Duck:
+    return Duck(TABLES, VIEWS, VERSIONED)
+
+
+def maintain(duck: Duck, query: str, side: str, seed: int, by_key: bool, looked_up: bool) -> None:
+    (sql, definition), (name, valid_at) = QUERIES[query], SIDES[side]
+    world = World.random(seed, REFRESHES)
+    duck.enter(str(seed), world.rounds())
+    table = Maintained(duck, (CTE if side == "cte" else "") + sql.format(v=name), by_key=by_key, looked_up=looked_up)
+    for version, state in enumerate(world.states):
+        if version:
+            table.refresh(version)
+        assert Counter(table.rows()) == Counter(definition(state, valid_at)), f"version {version}"
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("query", QUERIES)
+def test_each_query_over_each_kind_of_versions(duck: Duck, query: str, side: str) -> None:
+    maintain(duck, query, side, len(query) % 2, by_key=len(query) % 2 == 0, looked_up=len(side) % 2 == 0)
+
+
+def test_random_changelogs(duck: Duck, pairs: int) -> None:
+    worlds = max(12, pairs // 4)
+
+    @settings(max_examples=max(1, pairs // 3))
+    @given(
+        st.sampled_from(sorted(QUERIES)),
+        st.sampled_from(sorted(SIDES)),
+        st.integers(0, worlds - 1),
+        st.booleans(),
+        st.booleans(),
+    )
+    def holds(query: str, side: str, seed: int, by_key: bool, looked_up: bool) -> None:
+        maintain(duck, query, side, seed, by_key, looked_up)
+
+    holds()
+
+
+def met_now(state: Relation, order: Row, side: str) -> tuple | None:
+    """What an order that is processed in this state meets: the newest row of its key. To a view that keeps the newest
+    row, one without a time is the oldest; to what is declared with an event time, it is none."""
+    if side == "view":
+        timed = [{**e, "rate_time": e["rate_time"] or datetime.min} for e in state["events"]]
+        state = {"events": tuple(timed)}
+    newest = of_events(state, key_of(order), datetime.max)
+    return (order["id"], order["currency"], newest["rate"]) if newest is not None else None
+
+
+@pytest.mark.parametrize("side", ["view", "declared"])
+@pytest.mark.parametrize("seed", range(4))
+def test_at_processing_time_past_results_are_kept(duck: Duck, side: str, seed: int) -> None:
+    """By definition: an order that came or changed since the last refresh meets the newest versions, others do not."""
+    world = World.random(seed, REFRESHES, unique=True)
+    duck.enter(f"unique_{seed}", world.rounds())
+    sql = f"SELECT o.id, o.currency, r.rate FROM orders o JOIN {SIDES[side][0]} FOR SYSTEM_TIME AS OF PROCTIME() r {ON}"
+    table = Maintained(duck, sql, by_key=True, declared=("id",))
+    held: dict[int, tuple | None] = {}
+    known: dict[int, tuple] = {}
+    for version, state in enumerate(world.states):
+        now = {o["id"]: (o["currency"], o["market"]) for o in state["orders"]}
+        orders = {o["id"]: o for o in state["orders"]}
+        kept = {i for i, seen in now.items() if known.get(i) == seen}
+        held = {i: held[i] if i in kept else met_now(state, orders[i], side) for i in now}
+        known = now
+        if version:
+            table.refresh(version)
+        assert Counter(table.rows()) == Counter(r for r in held.values() if r is not None), f"version {version}"
