@@ -22,6 +22,12 @@ OP = f"{PREFIX}op"
 COPIES = f"{PREFIX}copies"
 """How many copies of a row the target holds before it is retracted."""
 
+FLAG = "_flag"
+"""In a changelog: true adds a row, false takes it back."""
+
+COMMIT_VERSION, COMMIT_TIMESTAMP = "_commit_version", "_commit_timestamp"
+"""Delta's own columns of a change feed, kept in a changelog."""
+
 LEDGER = "dbt_spark_dynamic"
 """The key of our entry in a Delta commit's userMetadata."""
 

@@ -45,7 +45,7 @@ def look(spec: Spec, engine: Engine) -> Seen:
     target, catalog = engine.table(spec.target), SessionCatalog(engine)
     _check_target(target, spec)
     model = _read(spec, engine, catalog)
-    source_keys = {n: k for n, t in catalog.tables.items() if (k := _key_property(t))}
+    source_keys = {n: k for n, t in catalog.tables.items() if (k := key_property(t))}
     key, checked = _keys(model, source_keys, spec)
     settings = tuple((name, engine.setting(name)) for name in MEANING_SETTINGS)
     meaning = (model.fingerprint, key, checked, spec.changelog_mode.value, settings)
@@ -108,7 +108,7 @@ def _position(t: Table | None, engine: Engine) -> Position | None:
     return find(t.version, commit_at)
 
 
-def _key_property(t: Table) -> tuple[str, ...]:
+def key_property(t: Table) -> tuple[str, ...]:
     """The key that a dynamic table was created with."""
     listed = (t.properties or {}).get(KEY_PROPERTY)
     return tuple(listed.split("\n")) if listed else ()

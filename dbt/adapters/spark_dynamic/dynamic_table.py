@@ -11,6 +11,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.docs import documenting
+from dbt_spark_dynamic.commit.changelog import changelog
 from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.engine import Engine
 from dbt_spark_dynamic.commit.outcome import Outcome
@@ -78,6 +79,22 @@ class DynamicTables(metaclass=AdapterMeta):
         for note in outcome.notes:
             logger.warning(note)
         return DynamicTableResponse.of(outcome, statements)
+
+    @available
+    def changelog(
+        self, relation: BaseRelation, mode: str, key: str | list[str] | None, since: int | None, model: dict[str, Any]
+    ) -> str:
+        """The SELECT of a table's changes in one of three encodings. Raises DbtRuntimeError with why there is none."""
+        place = model.get("original_file_path", "")
+        keys = [key] if isinstance(key, str) else key or ()
+        try:
+            encoding = choice(ChangelogMode, mode, "the mode of changelog()", place)
+            return changelog(
+                self._engine(lambda s: logger.debug(f"On {relation}: {s}")),
+                relation.render(), encoding, keys, since, place,
+            )  # fmt: skip
+        except DynamicTableError as error:
+            raise DbtRuntimeError(str(error)) from error
 
     @available
     def document_dynamic_table(
