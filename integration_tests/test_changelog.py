@@ -45,7 +45,8 @@ def asked(tables: Maintained, name: str, mode: ChangelogMode, **options: Any) ->
     query = changelog(ClassicEngine(tables.session), name, mode, **options)
     found = tables.sql(f"SELECT * FROM ({query})")
     columns = [c for c in (found[0].asDict() if found else ()) if not c.startswith("_")]
-    said = [(r["_commit_version"], r["_flag"] if mode is not APPEND else True, tuple(r[c] for c in columns)) for r in found]
+    flags = [True if mode is APPEND else r["_flag"] for r in found]
+    said = [(r["_commit_version"], f, tuple(r[c] for c in columns)) for r, f in zip(found, flags, strict=True)]
     return sorted(said, key=lambda m: (m[0], m[1]))
 
 
@@ -120,9 +121,8 @@ def test_a_rebuilt_table_begins_anew(clicks: Maintained) -> None:
 def test_the_macro(dbt_project: DbtProject) -> None:
     dbt_project.sql("CREATE TABLE clicks (user STRING) USING delta")
     dbt_project.sql("INSERT INTO clicks VALUES ('mary'), ('bob')")
-    dbt_project.model(
-        "counts", f"select user, count(*) as n from {dbt_project.schema}.clicks group by user", materialized="dynamic_table"
-    )
+    counts = f"select user, count(*) as n from {dbt_project.schema}.clicks group by user"
+    dbt_project.model("counts", counts, materialized="dynamic_table")
     dbt_project.model(
         "messages", "select user, n, _flag from {{ changelog(ref('counts'), 'upsert') }}", materialized="view"
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from ..dialect import print_sql
 from ..errors import ConfigError
 from ..reading.relations import Kind, Relation
@@ -12,8 +15,9 @@ from .engine import Engine, Table
 class SessionCatalog:
     """A Catalog for reading; keeps the state of every table it has seen: one refresh sees one version of each."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, until: Mapping[str, int] | None = None) -> None:
+        """until: table -> the version as which it is seen, where it is not the latest."""
+        self._engine, self._until = engine, until or {}
         self._seen: dict[tuple[str, ...], Relation] = {}
         self.tables: dict[str, Table] = {}
 
@@ -25,7 +29,7 @@ class SessionCatalog:
                 raise ConfigError(
                     f"the relation {'.'.join(parts)} does not exist.", remedy="build it first, or correct its name"
                 )
-            self.tables.setdefault(found.name, found)
+            self.tables.setdefault(found.name, self._seen_as(found))
             self._seen[parts] = Relation(found.name, found.kind, found.columns, found.view, found.provider)
         return self._seen[parts]
 
@@ -33,8 +37,12 @@ class SessionCatalog:
         """The table read anew, for when the refresh itself has altered it."""
         found = self._engine.table(print_sql(table(name)))
         assert found is not None
-        self.tables[name] = found
-        return found
+        self.tables[name] = self._seen_as(found)
+        return self.tables[name]
+
+    def _seen_as(self, found: Table) -> Table:
+        version = min(found.version, self._until.get(found.name, found.version))
+        return replace(found, version=version, latest=found.version)
 
     def delta(self, name: str) -> Table | None:
         """The state of a Delta source, None if it is no Delta table."""

@@ -18,7 +18,9 @@ class Code(Enum):
 @dataclass(frozen=True)
 class Outcome:
     """rows_in: changed rows of the sources, None if unknown; rows_inserted … rows_deleted: of the result;
-    sources: name -> (version before, version after); seconds: wall time; notes: what the user may want to change."""
+    sources: name -> (version before, version after); seconds: wall time; notes: what the user may want to change;
+    table, version: what was refreshed, and its version that holds all this; volatile: whether its result can change
+    although no source says so."""
 
     code: Code
     technique: str
@@ -30,6 +32,9 @@ class Outcome:
     sources: Mapping[str, tuple[int | None, int]] = field(default_factory=dict)
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    table: str = ""
+    version: int = -1
+    volatile: bool = False
 
     @property
     def rows_affected(self) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -13,7 +15,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.spark_dynamic.docs import documenting
 from dbt_spark_dynamic.commit.changelog import changelog
 from dbt_spark_dynamic.commit.classic import ClassicEngine
-from dbt_spark_dynamic.commit.engine import Engine
+from dbt_spark_dynamic.commit.engine import Engine, Table
 from dbt_spark_dynamic.commit.outcome import Outcome
 from dbt_spark_dynamic.commit.refresh import refresh
 from dbt_spark_dynamic.commit.remote import SqlEngine
@@ -26,11 +28,18 @@ from dbt_spark_dynamic.commit.spec import (
     choice,
 )
 from dbt_spark_dynamic.errors import DynamicTableError
+from dbt_spark_dynamic.watch.lag import target_lag
 
 if TYPE_CHECKING:
     from dbt.adapters.base import BaseRelation
 
 logger = AdapterLogger("Spark Dynamic")
+
+WATCHING = "watch"
+"""The connection of a thread outside of dbt's own."""
+
+Refreshing = Callable[[Engine, Mapping[str, int]], Outcome]
+"""A refresh of one table, with the versions up to which its sources are consumed."""
 
 
 @dataclass
@@ -47,6 +56,9 @@ class DynamicTableResponse(AdapterResponse):
     seconds: float = 0.0
     statements: int = 0
     notes: list[str] = field(default_factory=list)
+    table: str = ""
+    version: int = -1
+    volatile: bool = False
 
     @classmethod
     def of(cls, outcome: Outcome, statements: list[str]) -> DynamicTableResponse:
@@ -58,7 +70,13 @@ class DynamicTableResponse(AdapterResponse):
 
 
 class DynamicTables(metaclass=AdapterMeta):
-    """Mixed into the adapter. The metaclass is what makes @available methods reachable from Jinja."""
+    """Mixed into the adapter. The metaclass is what makes @available methods reachable from Jinja.
+
+    maintained: model -> how to refresh its table again, for every one that this dbt invocation has come to."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.maintained: dict[str, Refreshing] = {}
 
     @available
     def refresh_dynamic_table(
@@ -73,6 +91,7 @@ class DynamicTables(metaclass=AdapterMeta):
 
         try:
             spec = spec_of(relation.render(), sql, model, layout, full_refresh)
+            self.maintained[model["unique_id"]] = partial(refresh, spec)
             outcome = refresh(spec, self._engine(sent))
         except DynamicTableError as error:
             raise DbtRuntimeError(str(error)) from error
@@ -110,8 +129,32 @@ class DynamicTables(metaclass=AdapterMeta):
         for statement in documenting(relation.render(), described, description, columns):
             engine.write(statement, {})
 
-    def _engine(self, sent: Any) -> Engine:
-        """The session in this process where there is one, else SQL over the connection."""
+    def refresh_again(self, refreshing: Refreshing, versions: Mapping[str, int]) -> Outcome:
+        """A refresh outside of a dbt invocation, on a connection that this thread keeps. Raises DynamicTableError."""
+        self.acquire_connection(WATCHING)  # type: ignore[attr-defined]
+        try:
+            return refreshing(self._engine(logger.debug), versions)
+        except Exception:
+            # It may have been the connection that failed: the next try opens another.
+            self.release_connection()  # type: ignore[attr-defined]
+            raise
+
+    def versions_of(self, names: Iterable[str], known: dict[str, Table]) -> dict[str, int]:
+        """The latest version of each Delta table, -1 for what is none now. known: tables already looked up; is added
+        to. Raises SqlError."""
+        self.acquire_connection(WATCHING)  # type: ignore[attr-defined]
+        engine, versions = self._engine(logger.debug), {}
+        for name in names:
+            if name not in known and (found := engine.table(name)) is not None:
+                known[name] = found
+            versions[name] = engine.version(known[name]) if name in known else -1
+            if versions[name] < 0:
+                known.pop(name, None)
+        return versions
+
+    def _engine(self, sent: Callable[[str], None]) -> Engine:
+        """The session in this process where there is one, else SQL over this thread's connection. sent: told every
+        statement before it runs."""
         connection = self.connections.get_thread_connection()  # type: ignore[attr-defined]
         session = getattr(connection.handle, "session", None)
         if session is not None and hasattr(session, "_jsparkSession"):
@@ -129,6 +172,8 @@ def spec_of(target: str, sql: str, model: dict[str, Any], layout: str, full_refr
     """The model's configuration, read and checked. Raises ConfigError for a value that an option cannot have."""
     config, place = model["config"], model.get("original_file_path", "")
     key = config.get("unique_key") or ()
+    # It means nothing to a run, but this is where the user sees that it is wrong.
+    target_lag(config.get("target_lag"), place)
 
     def option(name: str, kind: Any) -> Any:
         value = config.get(name)

@@ -36,6 +36,7 @@ class SparkDynamicConfig(SparkConfig):
     refresh_mode: str | None = None
     source_change_feed: str | None = None
     on_source_history_lost: str | None = None
+    target_lag: str | None = None
     liquid_clustered_by: str | list[str] | None = None
     tblproperties: dict[str, str] | None = None
 

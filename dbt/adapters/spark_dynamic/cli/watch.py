@@ -1,0 +1,110 @@
+"""dbt-dynamic watch: what `dbt run` builds, kept up to date with every commit of what it reads."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import IO, Any
+
+import click
+from rich.console import Console
+
+from dbt.adapters.spark_dynamic.cli.project import project_options
+from dbt.adapters.spark_dynamic.watching import WatchedProject
+from dbt_spark_dynamic.errors import DynamicTableError
+from dbt_spark_dynamic.watch.events import Event
+from dbt_spark_dynamic.watch.show import Board, Listener, lines
+from dbt_spark_dynamic.watch.watch import Watch
+
+
+@click.command()
+@click.option(
+    "--select", "-s", multiple=True, help="Models to maintain, by dbt's selectors (may be given several times)."
+)
+@click.option("--exclude", multiple=True, help="Models to leave out, by dbt's selectors.")
+@click.option("--threads", type=click.IntRange(1), help="Refreshes at a time; by default the target's threads.")
+@click.option(
+    "--interval", default=0.1, show_default=True, type=click.FloatRange(0.01), help="Seconds between looks for commits."
+)
+@click.option("--event-log", type=click.File("a"), help="A file that gets an object of JSON per event.")
+@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serves metrics for Prometheus on 127.0.0.1.")
+@project_options
+def watch(
+    select: tuple[str, ...],
+    exclude: tuple[str, ...],
+    threads: int | None,
+    interval: float,
+    event_log: IO[str] | None,
+    metrics_port: int | None,
+    project: dict[str, str | None],
+) -> None:
+    """Runs the selected dynamic tables, then refreshes each within its target_lag of every commit it has to follow.
+
+    SIGTERM or Ctrl-C ends it after the refreshes that are running; a second one ends it at once, which is safe too.
+    """
+    given = [part for name, value in project.items() if value is not None for part in (f"--{name}", value)]
+    watched = WatchedProject(given, _words(select), _words(exclude))
+    listeners: list[Listener] = []
+
+    def tell(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    with ExitStack() as stack:
+        stack.callback(watched.close)
+        try:
+            watched.open()
+            loop = Watch(watched, tell, threads=threads or watched.threads, interval=interval)
+            console = Console()
+            if console.is_terminal:
+                board = Board(console, loop.lags)
+                stack.callback(board.close)
+                listeners.append(board)
+            else:
+                listeners.append(lines(console))
+            if event_log is not None:
+                listeners.append(logging_to(event_log))
+            if metrics_port is not None:
+                # Only here: it brings a web server that nobody else needs.
+                from dbt_spark_dynamic.watch.metrics import serve
+
+                listeners.append(serve(metrics_port, loop.lags))
+            loop.run(stack.enter_context(stopping()))
+        except DynamicTableError as error:
+            raise click.ClickException(str(error)) from error
+
+
+def logging_to(file: IO[str]) -> Listener:
+    """Each event as a line of JSON, there at once for whoever follows the file."""
+
+    def tell(event: Event) -> None:
+        file.write(event.json() + "\n")
+        file.flush()
+
+    return tell
+
+
+@contextmanager
+def stopping() -> Iterator[threading.Event]:
+    """An event that SIGTERM and Ctrl-C set. The second of them does what it does elsewhere."""
+    stop, before = threading.Event(), dict[int, Any]()
+
+    def asked(number: int, _: Any) -> None:
+        stop.set()
+        signal.signal(number, before[number] or signal.SIG_DFL)
+
+    handler: Callable[[int, Any], None] = asked
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before[number] = signal.signal(number, handler)
+    try:
+        yield stop
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old or signal.SIG_DFL)
+
+
+def _words(selectors: tuple[str, ...]) -> list[str]:
+    """dbt takes several selectors in one option; a shell word may hold several too."""
+    return [word for selector in selectors for word in selector.split()]
