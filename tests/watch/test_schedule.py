@@ -3,8 +3,10 @@ finish, every table consumes what the tables it reads consumed, and in the end a
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt_spark_dynamic.errors import ConfigError
@@ -207,64 +209,62 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=400, deadline=None)
-@given(graphs(), STEPS, st.randoms(use_true_random=False))
-def test_every_wave_sees_one_state_and_all_is_held_in_the_end(graph: Graph, steps: list[str], random) -> None:
-    """Each table is simulated as the leaf versions it was computed from: its own reads and those of what it reads must
-    be the same ones, at every version."""
-    schedule, versions, now = Schedule(graph), dict.fromkeys(LEAVES, 0), 0.0
-    state: dict[str, dict[int, dict[str, int]]] = {n: {} for n in graph.order}
-    waves: list[Wave] = []
-    running: list[tuple[Wave, str, dict[str, int]]] = []
+class Simulation:
+    """Each table is simulated as the leaf versions it was computed from: its own, and those of what it reads must be
+    the same ones, at every version of it."""
 
-    def start(wave: Wave) -> None:
-        running.extend((wave, name, wave.versions(name)) for name in wave.take(2))
+    def __init__(self, graph: Graph, random: Random) -> None:
+        self.graph, self.random, self.schedule = graph, random, Schedule(graph)
+        self.versions, self.now = dict.fromkeys(LEAVES, 0), 0.0
+        self.held: dict[str, dict[int, dict[str, int]]] = {n: {} for n in graph.order}
+        self.waves: list[Wave] = []
+        self.running: list[tuple[Wave, str, dict[str, int]]] = []
+        self.schedule.observe(self.versions, self.now)
 
-    def finish(how: str) -> None:
-        wave, name, consumed = running.pop(random.randrange(len(running)))
+    def step(self, what: str) -> None:
+        self.now += 400.0 if what == "wait" else 0.25
+        if what.startswith("commit"):
+            self.versions[what.split()[1]] += 1
+            self.schedule.observe(self.versions, self.now)
+        elif what == "wave":
+            if (wave := self.schedule.wave(self.now)) is not None:
+                self.waves.append(wave)
+        elif what == "start":
+            for wave in self.waves:
+                self.running.extend((wave, name, wave.versions(name)) for name in wave.take(2))
+        elif what != "wait" and self.running:
+            self.finish(what)
+
+    def finish(self, how: str) -> None:
+        wave, name, consumed = self.running.pop(self.random.randrange(len(self.running)))
         if how == "fail":
-            schedule.failed(name, wave, now)
+            self.schedule.failed(name, wave, self.now)
         elif how == "conflict":
-            schedule.conflicted(name, wave, now)
+            self.schedule.conflicted(name, wave, self.now)
             wave.failed(name)
         else:
-            held = {leaf: consumed[leaf] for leaf in graph.leaves_of(name)}
-            for parent in graph.parents[name]:
-                read = state[parent][consumed[graph.models[parent].table]]
-                assert read == {leaf: held[leaf] for leaf in graph.leaves_of(parent)}
-            version = len(state[name])
-            state[name][version] = held
-            schedule.refreshed(name, wave, version, 0.5, now)
+            version = len(self.held[name])
+            self.held[name][version] = self.computed(name, consumed)
+            self.schedule.refreshed(name, wave, version, 0.5, self.now)
         if wave.over:
-            waves.remove(wave)
-            schedule.over(wave)
+            self.waves.remove(wave)
+            self.schedule.over(wave)
 
-    def step(what: str) -> None:
-        nonlocal now
-        now += 0.25
-        if what.startswith("commit"):
-            versions[what.split()[1]] += 1
-            schedule.observe(versions, now)
-        elif what == "wait":
-            now += 400.0
-        elif what == "wave":
-            if (wave := schedule.wave(now)) is not None:
-                waves.append(wave)
-        elif what == "start":
-            for wave in waves:
-                start(wave)
-        elif running:
-            finish(what)
+    def computed(self, name: str, consumed: dict[str, int]) -> dict[str, int]:
+        held = {leaf: consumed[leaf] for leaf in self.graph.leaves_of(name)}
+        for parent in self.graph.parents[name]:
+            read = self.held[parent][consumed[self.graph.models[parent].table]]
+            assert read == {leaf: held[leaf] for leaf in self.graph.leaves_of(parent)}
+        return held
 
-    schedule.observe(versions, now)
-    for what in steps:
-        step(what)
-    for _ in range(60):
-        for what in ("start", "done", "start", "done", "wait", "wave"):
-            step(what)
-    idle = graph.idle()
-    for name in graph.order:
-        if name not in idle:
-            assert schedule.stale_since(name) is None
-            assert state[name][max(state[name])] == {leaf: versions[leaf] for leaf in graph.leaves_of(name)}
-    assert all(len(leaf.seen) <= 2 * len(graph.order) + 2 for leaf in schedule.leaves.values())
+
+@given(graphs(), STEPS, st.randoms(use_true_random=False))
+def test_every_wave_sees_one_state_and_all_is_held_in_the_end(graph: Graph, steps: list[str], random: Random) -> None:
+    simulation = Simulation(graph, random)
+    for what in [*steps, *("start", "done", "start", "done", "wait", "wave") * 60]:
+        simulation.step(what)
+    for name in frozenset(graph.order) - set(graph.idle()):
+        assert simulation.schedule.stale_since(name) is None
+        last = simulation.held[name][max(simulation.held[name])]
+        assert last == {leaf: simulation.versions[leaf] for leaf in graph.leaves_of(name)}
+    assert all(len(leaf.seen) <= 2 * len(graph.order) + 2 for leaf in simulation.schedule.leaves.values())
