@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from .conf import brings_delta, spark_conf, with_jars, with_packages
+from .conf import brings_delta, spark_conf, with_jars, with_more_packages, with_packages
 from .jars import installed_delta
 from .launch import launch, silence_pyspark
 from .settings import EmbeddedSettings, cache_folder
@@ -87,12 +87,14 @@ def start(settings: EmbeddedSettings) -> SparkSession:
     store.prepare()
     if settings.is_local and settings.catalog == "hive" and not _claims:
         _claims.append(store.claim())
-    conf, cache, jars = spark_conf(settings), cache_folder(), installed_delta()
+    cache, jars = cache_folder(), installed_delta()
+    conf = with_more_packages(spark_conf(settings), settings.packages, cache / "ivy")
+    more = ",".join(settings.packages)
     if brings_delta(conf):
-        root = launch(conf, store, is_local=settings.is_local)
+        root = launch(conf, store, is_local=settings.is_local, fetching=more)
     elif found := jars.found(cache):
         conf = with_jars(conf, found, settings.is_local)
-        root = launch(conf, store, is_local=settings.is_local)
+        root = launch(conf, store, is_local=settings.is_local, fetching=more)
     else:
         ivy = Path(tempfile.mkdtemp(prefix="dbt-spark-dynamic-"))
         atexit.register(shutil.rmtree, ivy, ignore_errors=True)

@@ -43,6 +43,10 @@ class Project(Protocol):
         """The latest version of each table, schedule.GONE for one that is not there. Raises where Spark is not."""
         ...
 
+    def notes(self) -> list[str]:
+        """What has gone wrong in the background since last asked."""
+        ...
+
     def refresh(self, name: str, versions: Mapping[str, int]) -> Outcome:
         """One refresh up to these versions of what the table reads. Called from several threads. Raises
         DynamicTableError, of which ConflictError says that another run was faster."""

@@ -163,6 +163,8 @@ class Watch:
             self._say(Kind.UNREACHABLE, error=_first_line(error), again_in=delay)
             return delay
         self._unanswered = 0
+        for text in self._project.notes():
+            self._say(Kind.NOTE, text=text)
         now = self._clock()
         self._schedule.observe(versions, now)
         return max(self._interval, (now - began) * (1 / SHARE_OF_LOOKING - 1))

@@ -69,6 +69,9 @@ class MadeUp:
             raise ConnectionError("no answer")
         return dict.fromkeys(tables, self.leaf)
 
+    def notes(self) -> list[str]:
+        return []
+
     def refresh(self, name: str, versions: Mapping[str, int]) -> Outcome:
         self.refreshed.append((name, versions))
         if name in self.slow:

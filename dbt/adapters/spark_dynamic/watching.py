@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.spark_dynamic.dynamic_table import Refreshing
+from dbt.adapters.spark_dynamic.dynamic_table import WATCHING, Refreshing
 from dbt_spark_dynamic.commit.engine import Table
 from dbt_spark_dynamic.commit.outcome import Outcome
-from dbt_spark_dynamic.errors import ConfigError
+from dbt_spark_dynamic.errors import ConfigError, DynamicTableError
+from dbt_spark_dynamic.streams.declaration import Stream
+from dbt_spark_dynamic.streams.landing import unfollow
 from dbt_spark_dynamic.watch.files import Files
 from dbt_spark_dynamic.watch.graph import Watched
 from dbt_spark_dynamic.watch.lag import target_lag
@@ -32,6 +35,8 @@ RUN = (*MAINTAINED, "view")
 rebuilt is for their owner to say."""
 
 SUCCESS = "success"
+
+SECONDS_BEFORE_A_STREAM_IS_STARTED_AGAIN = 10.0
 
 
 class WatchedProject:
@@ -53,6 +58,8 @@ class WatchedProject:
         self._tables: dict[str, Table] = {}
         self._files: Files | None = None
         self._leases: Leases | None = None
+        self._streams: list[Stream] = []
+        self._streams_again_at = 0.0
 
     @property
     def threads(self) -> int:
@@ -92,6 +99,7 @@ class WatchedProject:
         self._models = {n: m for n, m in self._models.items() if n in held}
         not_built = self._run(to_run) if held else frozenset()
         self._remember_state()
+        self._follow_streams()
         return Built(tuple(self._models.values()), not_built, frozenset(maintained - held))
 
     def build_again(self, names: Collection[str]) -> Built:
@@ -103,6 +111,25 @@ class WatchedProject:
     def free(self) -> bool:
         return self._leases is not None and self._leases.any_free()
 
+    def notes(self) -> list[str]:
+        assert self._adapter is not None
+        found = self._adapter.troubles(self._streams)
+        if not found or time.monotonic() < self._streams_again_at:
+            return []
+        self._streams_again_at = time.monotonic() + SECONDS_BEFORE_A_STREAM_IS_STARTED_AGAIN
+        return [str(error) for error in found] + self._follow()
+
+    def _follow(self) -> list[str]:
+        """Starts what has ended. Returns what is wrong."""
+        assert self._adapter is not None
+        wrong = []
+        for stream in self._streams:
+            try:
+                self._adapter.follow_streams([stream])
+            except DynamicTableError as error:
+                wrong.append(str(error))
+        return wrong
+
     def versions(self, tables: Collection[str]) -> Mapping[str, int]:
         assert self._adapter is not None
         return self._adapter.versions_of(tables, self._tables)
@@ -112,6 +139,7 @@ class WatchedProject:
         return self._adapter.refresh_again(self._refreshing[name], versions)
 
     def close(self) -> None:
+        unfollow()
         if self._leases is not None:
             self._leases.release()
         if self._adapter is not None:
@@ -137,6 +165,14 @@ class WatchedProject:
         for name in (not_built := wanted - self._built_in(ran)):
             self._models.pop(name, None)
         return not_built
+
+    def _follow_streams(self) -> None:
+        assert self._adapter is not None
+        unfollow()
+        self._streams = self._adapter.streams_below(self._models)
+        if self._streams:
+            self._adapter.acquire_connection(WATCHING)
+            self._adapter.follow_streams(self._streams)
 
     def _built_in(self, ran: Any) -> frozenset[str]:
         results = getattr(ran.result, "results", ())
