@@ -103,7 +103,8 @@ class WatchedProject:
         return Built(tuple(self._models.values()), not_built, frozenset(maintained - held))
 
     def build_again(self, names: Collection[str]) -> Built:
-        return Built(tuple(self._models.values()), self._run(list(names)))
+        not_built = self._run(list(names))
+        return Built(tuple(self._models.values()), not_built)
 
     def edited(self) -> bool:
         return self._files is not None and self._files.edited()
