@@ -68,7 +68,9 @@ def running_root() -> SparkSession | None:
     from pyspark.sql import SparkSession
 
     context = SparkContext._active_spark_context
-    if context is None or context._jsc is None or context._jsc.sc().isStopped():
+    # While another thread is starting it, it is there but not complete.
+    java = getattr(context, "_jsc", None)
+    if java is None or java.sc().isStopped():
         return None
     return SparkSession.builder.getOrCreate()
 
