@@ -47,7 +47,7 @@ def land(session: Any, stream: Stream) -> Landed:
             query.processAllAvailable()
             rows = 0
         else:
-            query = _writer(session, stream, table).trigger(availableNow=True).toTable(stream.table)
+            query = _writer(session, stream, table).trigger(availableNow=True).start(table.path)
             query.awaitTermination()
             rows = sum(int(p["numInputRows"]) for p in query.recentProgress)
     except Exception as error:
@@ -63,8 +63,8 @@ def follow(session: Any, stream: Stream) -> None:
             return
         table = _prepared(session, ClassicEngine(session), stream)
         try:
-            writer = _writer(session, stream, table)
-            _following[stream.table] = writer.trigger(processingTime="0 seconds").toTable(stream.table)
+            writer = _writer(session, stream, table).trigger(processingTime="0 seconds")
+            _following[stream.table] = writer.start(table.path)
         except Exception as error:
             raise _failed(stream, error) from error
 
