@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 import click
+from dbt.cli.options import MultiOption
 from rich.console import Console
 
 from dbt.adapters.spark_dynamic.cli.project import project_options
@@ -18,12 +19,13 @@ from dbt_spark_dynamic.watch.events import Event
 from dbt_spark_dynamic.watch.show import Board, Listener, lines
 from dbt_spark_dynamic.watch.watch import Watch
 
+SELECTORS: dict[str, Any] = {"cls": MultiOption, "multiple": True, "type": tuple}
+"""As dbt has these options: everything up to the next one."""
+
 
 @click.command()
-@click.option(
-    "--select", "-s", multiple=True, help="Models to maintain, by dbt's selectors (may be given several times)."
-)
-@click.option("--exclude", multiple=True, help="Models to leave out, by dbt's selectors.")
+@click.option("--select", "-s", help="Models to maintain, by dbt's selectors.", **SELECTORS)
+@click.option("--exclude", help="Models to leave out, by dbt's selectors.", **SELECTORS)
 @click.option("--threads", type=click.IntRange(1), help="Refreshes at a time; by default the target's threads.")
 @click.option(
     "--interval", default=0.1, show_default=True, type=click.FloatRange(0.01), help="Seconds between looks for commits."
@@ -45,7 +47,7 @@ def watch(
     SIGTERM or Ctrl-C ends it after the refreshes that are running; a second one ends it at once, which is safe too.
     """
     given = [part for name, value in project.items() if value is not None for part in (f"--{name}", value)]
-    watched = WatchedProject(given, _words(select), _words(exclude))
+    watched = WatchedProject(given, select, exclude)
     listeners: list[Listener] = []
 
     def tell(event: Event) -> None:
@@ -103,8 +105,3 @@ def stopping() -> Iterator[threading.Event]:
     finally:
         for number, old in before.items():
             signal.signal(number, old or signal.SIG_DFL)
-
-
-def _words(selectors: tuple[str, ...]) -> list[str]:
-    """dbt takes several selectors in one option; a shell word may hold several too."""
-    return [word for selector in selectors for word in selector.split()]
