@@ -90,12 +90,13 @@ def logging_to(file: IO[str]) -> Listener:
 
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
-    """An event that SIGTERM and Ctrl-C set. The second of them does what it does elsewhere."""
+    """An event that SIGTERM and Ctrl-C set. The second of them ends the process."""
     stop, before = threading.Event(), dict[int, Any]()
 
-    def asked(number: int, _: Any) -> None:
+    def asked(_: int, __: Any) -> None:
         stop.set()
-        signal.signal(number, before[number] or signal.SIG_DFL)
+        for number in before:
+            signal.signal(number, signal.SIG_DFL)
 
     handler: Callable[[int, Any], None] = asked
     for number in (signal.SIGTERM, signal.SIGINT):
