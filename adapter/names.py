@@ -24,6 +24,11 @@ COPIES = f"{PREFIX}copies"
 
 CHANGELOG_SUFFIX = "__changelog"
 """Ends the name of the table beside a versioned table in which the events are kept that nothing else keeps."""
+FLAG = "_flag"
+"""In a changelog: true adds a row, false takes it back."""
+
+COMMIT_VERSION, COMMIT_TIMESTAMP = "_commit_version", "_commit_timestamp"
+"""Delta's own columns of a change feed, kept in a changelog."""
 
 LEDGER = "dbt_spark_dynamic"
 """The key of our entry in a Delta commit's userMetadata."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from .algebra.clock import misplaced
+from .algebra.clock import misplaced, read_by
 from .algebra.expressions import columns
 from .algebra.nodes import Node, Project
 from .algebra.prune import prune
@@ -61,7 +61,7 @@ class Model:
     def volatile(self) -> bool:
         """Whether the result can change although no source says that it did."""
         if self.refusal is None:
-            return False
+            return self.node is not None and bool(read_by(self.node))
         unknown = any(r.kind is not Kind.DELTA for r in self.sources.values())
         return unknown or self.refusal.volatility is Volatility.VOLATILE
 

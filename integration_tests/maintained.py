@@ -32,13 +32,14 @@ class Maintained:
         return self.session.sql(statement).collect()
 
     def refresh(self, name: str, **options: Any) -> Outcome:
-        """One refresh. options: fields of Spec."""
+        """One refresh. options: fields of Spec, and `until` as refresh has it."""
+        until = options.pop("until", None)
         sql = options.pop("sql", self.models.get(name, ""))
         self.models[name] = sql
         self.statements.clear()
         spec = Spec(target=f"{self.schema}.{name}", sql=sql, place=f"models/{name}.sql", **options)
         engine: Engine = ClassicEngine(self.session, self.statements.append)
-        return refresh(spec, self.wrap(engine) if self.wrap else engine)
+        return refresh(spec, self.wrap(engine) if self.wrap else engine, until)
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
         return sorted((tuple(r) for r in self.session.table(name).collect()), key=repr)

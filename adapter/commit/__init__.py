@@ -7,5 +7,6 @@ sources.py      whether a source can say what changed
 incremental.py  feeds and relations, computed once            measure.py   what is asked about them
 apply.py        the change, written
 engine.py       what is needed of Spark; classic.py over a session here, remote.py by SQL alone
+changelog.py    its changes as a relation in the three encodings
 catalog.py, describe.py   tables and views as they are        problems.py  errors in the user's words
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ..dialect import print_sql
 from ..errors import ConfigError
@@ -14,10 +15,16 @@ from .engine import Engine, Table
 class SessionCatalog:
     """A Catalog for reading; keeps the state of every table it has seen: one refresh sees one version of each.
 
-    versionings: by dotted name, what is declared of versions that relations hold."""
+    versionings: by dotted name, what is declared of versions that relations hold; until: table -> the version as which
+    it is seen, where it is not the latest."""
 
-    def __init__(self, engine: Engine, versionings: Mapping[str, Versioning] | None = None) -> None:
-        self._engine = engine
+    def __init__(
+        self,
+        engine: Engine,
+        versionings: Mapping[str, Versioning] | None = None,
+        until: Mapping[str, int] | None = None,
+    ) -> None:
+        self._engine, self._until = engine, until or {}
         self._versionings = {_plain(name): v for name, v in (versionings or {}).items()}
         self._seen: dict[tuple[str, ...], Relation] = {}
         self.tables: dict[str, Table] = {}
@@ -30,7 +37,7 @@ class SessionCatalog:
                 raise ConfigError(
                     f"the relation {'.'.join(parts)} does not exist.", remedy="build it first, or correct its name"
                 )
-            self.tables.setdefault(found.name, found)
+            self.tables.setdefault(found.name, self._seen_as(found))
             versioning = self._versionings.get(_plain(found.name))
             self._seen[parts] = Relation(
                 found.name, found.kind, found.columns, found.view, found.provider, versioning
@@ -41,8 +48,12 @@ class SessionCatalog:
         """The table read anew, for when the refresh itself has altered it."""
         found = self._engine.table(print_sql(table(name)))
         assert found is not None
-        self.tables[name] = found
-        return found
+        self.tables[name] = self._seen_as(found)
+        return self.tables[name]
+
+    def _seen_as(self, found: Table) -> Table:
+        version = min(found.version, self._until.get(found.name, found.version))
+        return replace(found, version=version, latest=found.version)
 
     def delta(self, name: str) -> Table | None:
         """The state of a Delta source, None if it is no Delta table."""

@@ -19,7 +19,8 @@ MERGE_COUNTS = ("num_inserted_rows", "num_updated_rows", "num_deleted_rows")
 class Table:
     """A relation as it is now.
 
-    id, version, path: of a Delta table, else empty; properties: its TBLPROPERTIES; provider: its format, for messages;
+    id, version, path: of a Delta table, else empty; latest: its newest version, where it is seen as an older one is;
+    properties: its TBLPROPERTIES; provider: its format, for messages;
     size: bytes of a Delta table's data files, 0 if nothing says it.
     """
 
@@ -33,6 +34,7 @@ class Table:
     view: View | None = None
     provider: str = ""
     size: int = 0
+    latest: int = -1
 
     @property
     def has_change_feed(self) -> bool:

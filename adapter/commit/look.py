@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..algebra.clock import Reading, read_by
@@ -21,6 +22,7 @@ from .clock import reading
 from .engine import Engine, Table
 from .history import read_commit
 from .ledger import Position, find
+from .sources import commits_between
 from .spec import ChangelogMode, RefreshMode, Spec
 
 KEY_PROPERTY = "dbt_spark_dynamic.unique_key"
@@ -46,20 +48,24 @@ class Seen:
     clock: Reading = field(default_factory=dict)
 
 
-def look(spec: Spec, engine: Engine) -> Seen:
-    """Writes nothing. Raises DynamicTableError for what cannot be maintained, SqlError for what Spark refuses."""
-    target, catalog = engine.table(spec.target), SessionCatalog(engine, spec.versionings)
+def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> Seen:
+    """Writes nothing. until: table -> the version up to which it is consumed, where it is not the latest.
+
+    Raises DynamicTableError for what cannot be maintained, SqlError for what Spark refuses."""
+    target, catalog = engine.table(spec.target), SessionCatalog(engine, spec.versionings, until)
     _check_target(target, spec)
     model = _read(spec, engine, catalog)
-    source_keys = {n: k for n, t in catalog.tables.items() if (k := _key_property(t))}
+    source_keys = {n: k for n, t in catalog.tables.items() if (k := key_property(t))}
     key, checked = _keys(model, source_keys, spec)
     if model.node is not None and is_processed(model.node):
         problems.check_processing_time(model.node, key, spec)
     settings = tuple((name, engine.setting(name)) for name in MEANING_SETTINGS)
     meaning = (model.fingerprint, key, checked, spec.changelog_mode.value, settings)
     definition = hashlib.sha256(repr(meaning).encode()).hexdigest()[:20]
+    position = position_of(target, engine)
+    _check_held_back(catalog, position, engine, spec)
     clock = reading(engine, read_by(model.node) if model.node is not None else frozenset())
-    return Seen(target, catalog, model, source_keys, key, checked, definition, position_of(target, engine), clock)
+    return Seen(target, catalog, model, source_keys, key, checked, definition, position, clock)
 
 
 def _check_target(t: Table | None, spec: Spec) -> None:
@@ -70,6 +76,20 @@ def _check_target(t: Table | None, spec: Spec) -> None:
             why="a dynamic table is maintained by Delta commits; nothing was dropped or written",
             remedy=f"give the model another alias, or rename or drop the table: DROP TABLE {t.name}",
         )
+
+
+def _check_held_back(catalog: SessionCatalog, position: Position | None, engine: Engine, spec: Spec) -> None:
+    """A source that is seen as it was must have been the same table then, and not have been consumed further."""
+    consumed = position.entry.sources if position is not None and position.entry is not None else {}
+    for name, table in catalog.tables.items():
+        if table.version == table.latest or table.kind is not Kind.DELTA:
+            continue
+        then = consumed.get(name)
+        if then is not None and then.id == table.id and then.version > table.version:
+            raise problems.overtaken(spec, name, then.version, table.version)
+        since = commits_between(engine, table, table.version, table.latest, None)
+        if since is None or any(c.changes_schema for c in since):
+            raise problems.altered(spec, name)
 
 
 def _read(spec: Spec, engine: Engine, catalog: SessionCatalog) -> Model:
@@ -126,7 +146,7 @@ def position_of(t: Table | None, engine: Engine) -> Position | None:
     return find(t.version, commit_at)
 
 
-def _key_property(t: Table) -> tuple[str, ...]:
+def key_property(t: Table) -> tuple[str, ...]:
     """The key that a dynamic table was created with."""
     listed = (t.properties or {}).get(KEY_PROPERTY)
     return tuple(listed.split("\n")) if listed else ()

@@ -19,7 +19,8 @@ class Code(Enum):
 class Outcome:
     """rows_in: changed rows of the sources, None if unknown; rows_inserted … rows_deleted: of the result;
     sources: name -> (version before, version after); seconds: wall time; notes: what the user may want to change;
-    ignored: events that came too late to count."""
+    ignored: events that came too late to count; table, version: what was refreshed, and its version that holds all
+    this; volatile: whether its result can change although no source says so."""
 
     code: Code
     technique: str
@@ -32,6 +33,9 @@ class Outcome:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     ignored: int = 0
+    table: str = ""
+    version: int = -1
+    volatile: bool = False
 
     @property
     def rows_affected(self) -> int:

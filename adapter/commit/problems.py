@@ -153,6 +153,24 @@ def raced(spec: Spec) -> ConflictError:
     )
 
 
+def overtaken(spec: Spec, source: str, consumed: int, asked: int) -> ConflictError:
+    return ConflictError(
+        f"another run has already brought {spec.target} further than this one would.",
+        where=spec.place,
+        why=f"version {consumed} of {source} was consumed, and this refresh is to consume version {asked}",
+        remedy="refresh it together with the tables that it reads",
+    )
+
+
+def altered(spec: Spec, source: str) -> ConflictError:
+    return ConflictError(
+        f"the source {source} of {spec.target} was altered after the version that is to be consumed.",
+        where=spec.place,
+        why="its columns or properties are those of the latest version",
+        remedy="consume its latest version",
+    )
+
+
 def is_conflict(error: SqlError) -> bool:
     return any(sign in str(error) for sign in CONFLICTS)
 

@@ -47,23 +47,36 @@ measured on two cores, a MERGE and the next read of the table take 3.3 s either 
 2.8 s."""
 
 
-def refresh(spec: Spec, engine: Engine) -> Outcome:
-    """Brings the table up to its sources as they are now. Raises DynamicTableError, having written nothing."""
+def refresh(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> Outcome:
+    """Brings the table up to its sources as they are now, or as they were.
+
+    until: source -> the version up to which it is consumed, where it is not the latest: so that several tables can be
+    brought to one state of the sources that they share. Raises DynamicTableError, having written nothing."""
     started = time.monotonic()
     try:
-        seen = look(spec, engine)
-        outcome = Refresh(spec, engine, seen).carry_out(decide(seen, spec, engine))
+        seen = look(spec, engine, until)
+        run = Refresh(spec, engine, seen)
+        outcome = run.carry_out(decide(seen, spec, engine))
     except SqlError as error:
         raise problems.explained(error, spec) from error
-    return replace(outcome, seconds=time.monotonic() - started)
+    return replace(
+        outcome,
+        table=run.table,
+        version=run.version,
+        volatile=run.model.volatile or bool(run.clock),
+        seconds=time.monotonic() - started,
+    )
 
 
 class Refresh:
-    """The state of one refresh. measure: what is asked about what was computed."""
+    """The state of one refresh. measure: what is asked about what was computed; table, version: the target's complete
+    name, and its version once refreshed."""
 
     def __init__(self, spec: Spec, engine: Engine, seen: Seen, measure: Measure | None = None) -> None:
         self.spec, self.engine, self.measure = spec, engine, measure or Measure(engine)
         self.target, self.catalog, self.model = seen.target, seen.catalog, seen.model
+        if self.target is not None:
+            self.table, self.version = self.target.name, self.target.version
         self.source_keys, self.key, self.checked = seen.source_keys, seen.key, seen.checked
         self.definition, self.position, self.clock = seen.definition, seen.position, seen.clock
         self.notes: list[str] = []
@@ -201,6 +214,7 @@ class Refresh:
             commit = read_commit(version, self.engine.log(table, version))
             found = Entry.read(commit.user_metadata)
             if found is not None and found.refresh == entry.refresh:
+                self.table, self.version = table.name, version
                 return commit
         raise problems.raced(self.spec)
 

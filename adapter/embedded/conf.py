@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from .jars import EXCLUDED, DeltaJars
+from .jars import EXCLUDED, SHIPPED, DeltaJars
 from .settings import APPLICATION, EmbeddedSettings
 from .store import Store
 
@@ -68,6 +68,16 @@ def with_packages(conf: dict[str, str], jars: DeltaJars, ivy: Path) -> dict[str,
     if "spark.jars.packages" not in conf:
         # Exclusions hold for all packages, so only where there are none of the user's.
         ours["spark.jars.excludes"] = EXCLUDED
+    return merged(ours, conf)
+
+
+def with_more_packages(conf: dict[str, str], packages: Sequence[str], ivy: Path) -> dict[str, str]:
+    """Let Spark fetch these too; `ivy` keeps them, so that the next start finds them there."""
+    if not packages:
+        return conf
+    ours = {"spark.jars.packages": ",".join(packages), "spark.jars.ivy": str(ivy)}
+    if "spark.jars.packages" not in conf:
+        ours["spark.jars.excludes"] = SHIPPED
     return merged(ours, conf)
 
 

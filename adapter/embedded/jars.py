@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import zipfile
+from collections.abc import Collection
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,6 +21,12 @@ from .start_error import StartError
 # readers need. Patterns, because Spark has no "without dependencies": every group but io.delta, and
 # Delta's kernel.
 EXCLUDED = "[a-hj-z]*:*,i[!o]*:*,io.[!d]*:*,io.delta:delta-kernel*"
+
+
+PACKAGES = {"kafka": "spark-sql-kafka-0-10", "avro": "spark-avro"}
+
+# What these packages declare and Spark itself ships.
+SHIPPED = "org.apache.hadoop:*,org.slf4j:*,org.scala-lang:*"
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,14 @@ class DeltaJars:
             draft = path.with_name(f"{path.name}.{os.getpid()}")
             shutil.copyfile(ivy / "jars" / f"io.delta_{artifact}-{self.delta}.jar", draft)
             draft.replace(path)
+
+
+def packages_for(formats: Collection[str]) -> tuple[str, ...]:
+    """The packages, in Maven's coordinates, that reading streams of these formats takes and Spark does not bring."""
+    if not PACKAGES.keys() & formats:
+        return ()
+    spark, scala = version("pyspark"), scala_version()
+    return tuple(f"org.apache.spark:{PACKAGES[f]}_{scala}:{spark}" for f in sorted(PACKAGES.keys() & formats))
 
 
 def installed_delta() -> DeltaJars:

@@ -81,7 +81,7 @@ def not_started(store: Store, fetching: str) -> StartError:
     said = store.log.read_text(errors="replace")
     if fetching and ("unresolved dependencies" in said or "UNRESOLVED DEPENDENCIES" in said):
         return StartError(
-            f"Delta's jars ({fetching}) are not on this machine and could not be fetched: connect "
+            f"The jars {fetching} are not on this machine and could not be fetched: connect "
             f"to the network for this first start, or name a mirror with "
             f"`spark.jars.repositories` or `spark.jars.ivySettings` in the profile's "
             f"server_side_parameters; details are in {store.log}."

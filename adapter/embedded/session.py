@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from .conf import brings_delta, spark_conf, with_jars, with_packages
+from .conf import brings_delta, spark_conf, with_jars, with_more_packages, with_packages
 from .jars import installed_delta
 from .launch import launch, silence_pyspark
 from .settings import EmbeddedSettings, cache_folder
@@ -68,7 +68,9 @@ def running_root() -> SparkSession | None:
     from pyspark.sql import SparkSession
 
     context = SparkContext._active_spark_context
-    if context is None or context._jsc is None or context._jsc.sc().isStopped():
+    # While another thread is starting it, it is there but not complete.
+    java = getattr(context, "_jsc", None)
+    if java is None or java.sc().isStopped():
         return None
     return SparkSession.builder.getOrCreate()
 
@@ -87,12 +89,14 @@ def start(settings: EmbeddedSettings) -> SparkSession:
     store.prepare()
     if settings.is_local and settings.catalog == "hive" and not _claims:
         _claims.append(store.claim())
-    conf, cache, jars = spark_conf(settings), cache_folder(), installed_delta()
+    cache, jars = cache_folder(), installed_delta()
+    conf = with_more_packages(spark_conf(settings), settings.packages, cache / "ivy")
+    more = ",".join(settings.packages)
     if brings_delta(conf):
-        root = launch(conf, store, is_local=settings.is_local)
+        root = launch(conf, store, is_local=settings.is_local, fetching=more)
     elif found := jars.found(cache):
         conf = with_jars(conf, found, settings.is_local)
-        root = launch(conf, store, is_local=settings.is_local)
+        root = launch(conf, store, is_local=settings.is_local, fetching=more)
     else:
         ivy = Path(tempfile.mkdtemp(prefix="dbt-spark-dynamic-"))
         atexit.register(shutil.rmtree, ivy, ignore_errors=True)

@@ -19,7 +19,7 @@ class EmbeddedSettings:
     store: folder of tables, metastore and log; catalog: 'hive' keeps table names between processes,
     'in-memory' does not; master: a Spark master, None for all cores of this machine; driver_memory:
     Spark's notation ('2g'), None for half of this machine's memory and at most 4g; conf: Spark
-    settings of the user, which win over ours.
+    settings of the user, which win over ours; packages: Maven coordinates that Spark is started with.
     """
 
     store: Path
@@ -27,6 +27,7 @@ class EmbeddedSettings:
     master: str | None = None
     driver_memory: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    packages: tuple[str, ...] = ()
 
     @property
     def is_local(self) -> bool:

@@ -56,9 +56,9 @@ class Keeping:
     adopted: Adopted | None
 
 
-def keep(spec: Spec, engine: Engine, keeping: Keeping) -> Outcome:
+def keep(spec: Spec, engine: Engine, keeping: Keeping, until: Mapping[str, int] | None = None) -> Outcome:
     """Appends what is new. spec.sql: the SELECT; spec.target: the journal."""
-    seen = look(spec, engine)
+    seen = look(spec, engine, until)
     if seen.position is not None and seen.position.entry is not None:
         seen = _extended(seen, seen.position.entry, spec, engine)
     journal = Journal(spec, engine, seen, keeping)

@@ -42,16 +42,19 @@ class Plan:
         return history(source, (*names, *added), self.asked)
 
 
-def refresh_versions(spec: Spec, config: Mapping[str, Any], engine: Engine) -> Outcome:
-    """Brings the table up to its changelog. spec.sql: the model's SELECT. Raises DynamicTableError; where it is raised
-    before the events are kept, nothing was written, and after that running again goes on."""
+def refresh_versions(
+    spec: Spec, config: Mapping[str, Any], engine: Engine, until: Mapping[str, int] | None = None
+) -> Outcome:
+    """Brings the table up to its changelog. spec.sql: the model's SELECT; until: source -> the version up to which it
+    is consumed, where it is not the latest. Raises DynamicTableError; where it is raised before the events are kept,
+    nothing was written, and after that running again goes on."""
     started = time.monotonic()
     try:
         plan = plan_of(spec, config, engine)
     except SqlError as error:
         raise problems.explained(error, spec) from error
-    news = _keep(spec, plan, engine) if plan.keeping is not None else None
-    outcome = refresh(replace(spec, sql=plan.history(), unique_key=()), engine)
+    news = _keep(spec, plan, engine, until) if plan.keeping is not None else None
+    outcome = refresh(replace(spec, sql=plan.history(), unique_key=()), engine, until)
     if news is not None:
         notes = (*news.notes, *outcome.notes)
         outcome = replace(outcome, sources=news.sources, rows_in=news.rows_in, ignored=news.ignored, notes=notes)
@@ -99,7 +102,7 @@ def plan_of(spec: Spec, config: Mapping[str, Any], engine: Engine) -> Plan:
     return Plan(events, asked, keeping, journal)
 
 
-def _keep(spec: Spec, plan: Plan, engine: Engine) -> Outcome:
+def _keep(spec: Spec, plan: Plan, engine: Engine, until: Mapping[str, int] | None) -> Outcome:
     """Appends what is new to the journal. It is never rebuilt: what it has may be nowhere else any more."""
     assert plan.keeping is not None
     # Its key is none of its rows', and only the history's SELECT has to be maintainable.
@@ -109,7 +112,7 @@ def _keep(spec: Spec, plan: Plan, engine: Engine) -> Outcome:
         changelog_mode=ChangelogMode.RETRACT, refresh_mode=RefreshMode.AUTO, on_lost_history=lost,
     )  # fmt: skip
     try:
-        return keep(beside, engine, plan.keeping)
+        return keep(beside, engine, plan.keeping, until)
     except SqlError as error:
         raise problems.explained(error, beside) from error
 

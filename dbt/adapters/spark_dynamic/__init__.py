@@ -7,6 +7,9 @@ literals.py        Python values as Spark SQL, exactly
 failures.py        what Spark and Delta really said
 impl.py            the adapter: dbt-spark's with its faults mended
 dynamic_table.py   the adapter's verbs for the materialization `dynamic_table`
+stream_sources.py  streams as sources, landed before the models that stand on them
+watching.py        a dbt project as `dbt-dynamic watch` needs it
+cli/               the command line beside dbt's own
 """
 
 from dbt.adapters.base import AdapterPlugin

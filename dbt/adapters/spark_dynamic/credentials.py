@@ -31,6 +31,8 @@ class SparkDynamicCredentials(SparkCredentials):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # Not the profile's to say: what the project's streams need.
+        self.spark_packages: tuple[str, ...] = ()
         # For the servers behind thrift, http and odbc too: the tables made through this adapter are
         # changelogs.
         self.server_side_parameters.setdefault(CHANGE_FEED_DEFAULT, "true")
@@ -67,4 +69,5 @@ class SparkDynamicCredentials(SparkCredentials):
             master=self.master,
             driver_memory=self.driver_memory,
             conf=self.server_side_parameters,
+            packages=self.spark_packages,
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -12,8 +14,9 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.docs import documenting
 from dbt.adapters.spark_dynamic.temporal import check_late_versions, require_temporal_join, versionings
+from dbt_spark_dynamic.commit.changelog import changelog
 from dbt_spark_dynamic.commit.classic import ClassicEngine
-from dbt_spark_dynamic.commit.engine import Engine
+from dbt_spark_dynamic.commit.engine import Engine, Table
 from dbt_spark_dynamic.commit.outcome import Outcome
 from dbt_spark_dynamic.commit.refresh import refresh
 from dbt_spark_dynamic.commit.remote import SqlEngine
@@ -28,11 +31,18 @@ from dbt_spark_dynamic.commit.spec import (
 from dbt_spark_dynamic.commit.standing import lags, unequal_rows
 from dbt_spark_dynamic.errors import DynamicTableError
 from dbt_spark_dynamic.versions.refresh import refresh_versions
+from dbt_spark_dynamic.watch.lag import target_lag
 
 if TYPE_CHECKING:
     from dbt.adapters.base import BaseRelation
 
 logger = AdapterLogger("Spark Dynamic")
+
+WATCHING = "watch"
+"""The connection of a thread outside of dbt's own."""
+
+Refreshing = Callable[[Engine, Mapping[str, int]], Outcome]
+"""A refresh of one table, with the versions up to which its sources are consumed."""
 
 
 @dataclass
@@ -50,6 +60,9 @@ class DynamicTableResponse(AdapterResponse):
     statements: int = 0
     notes: list[str] = field(default_factory=list)
     ignored: int = 0
+    table: str = ""
+    version: int = -1
+    volatile: bool = False
 
     @classmethod
     def of(cls, outcome: Outcome, statements: list[str]) -> DynamicTableResponse:
@@ -61,7 +74,13 @@ class DynamicTableResponse(AdapterResponse):
 
 
 class DynamicTables(metaclass=AdapterMeta):
-    """Mixed into the adapter. The metaclass is what makes @available methods reachable from Jinja."""
+    """Mixed into the adapter. The metaclass is what makes @available methods reachable from Jinja.
+
+    maintained: model -> how to refresh its table again, for every one that this dbt invocation has come to."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.maintained: dict[str, Refreshing] = {}
 
     @available
     def refresh_dynamic_table(
@@ -81,15 +100,30 @@ class DynamicTables(metaclass=AdapterMeta):
             logger.debug(f"On {relation}: {statement}")
 
         try:
-            engine = self._engine(sent)
             spec = spec_of(relation.render(), sql, model, layout, full_refresh, graph)
-            versioned = model["config"].get("materialized") == "versioned_table"
-            outcome = refresh_versions(spec, model["config"], engine) if versioned else refresh(spec, engine)
+            self.maintained[model["unique_id"]] = _refreshing(replace(spec, full_refresh=False), model["config"])
+            outcome = _refreshing(spec, model["config"])(self._engine(sent), {})
         except DynamicTableError as error:
             raise DbtRuntimeError(str(error)) from error
         for note in outcome.notes:
             logger.warning(note)
         return DynamicTableResponse.of(outcome, statements)
+
+    @available
+    def changelog(
+        self, relation: BaseRelation, mode: str, key: str | list[str] | None, since: int | None, model: dict[str, Any]
+    ) -> str:
+        """The SELECT of a table's changes in one of three encodings. Raises DbtRuntimeError with why there is none."""
+        place = model.get("original_file_path", "")
+        keys = [key] if isinstance(key, str) else key or ()
+        try:
+            encoding = choice(ChangelogMode, mode, "the mode of changelog()", place)
+            return changelog(
+                self._engine(lambda s: logger.debug(f"On {relation}: {s}")),
+                relation.render(), encoding, keys, since, place,
+            )  # fmt: skip
+        except DynamicTableError as error:
+            raise DbtRuntimeError(str(error)) from error
 
     @available
     def document_dynamic_table(
@@ -121,8 +155,32 @@ class DynamicTables(metaclass=AdapterMeta):
         except DynamicTableError as error:
             raise DbtRuntimeError(str(error)) from error
 
-    def _engine(self, sent: Any) -> Engine:
-        """The session in this process where there is one, else SQL over the connection."""
+    def refresh_again(self, refreshing: Refreshing, versions: Mapping[str, int]) -> Outcome:
+        """A refresh outside of a dbt invocation, on a connection that this thread keeps. Raises DynamicTableError."""
+        self.acquire_connection(WATCHING)  # type: ignore[attr-defined]
+        try:
+            return refreshing(self._engine(logger.debug), versions)
+        except Exception:
+            # It may have been the connection that failed: the next try opens another.
+            self.release_connection()  # type: ignore[attr-defined]
+            raise
+
+    def versions_of(self, names: Iterable[str], known: dict[str, Table]) -> dict[str, int]:
+        """The latest version of each Delta table, -1 for what is none now. known: tables already looked up; is added
+        to. Raises SqlError."""
+        self.acquire_connection(WATCHING)  # type: ignore[attr-defined]
+        engine, versions = self._engine(logger.debug), {}
+        for name in names:
+            if name not in known and (found := engine.table(name)) is not None:
+                known[name] = found
+            versions[name] = engine.version(known[name]) if name in known else -1
+            if versions[name] < 0:
+                known.pop(name, None)
+        return versions
+
+    def _engine(self, sent: Callable[[str], None]) -> Engine:
+        """The session in this process where there is one, else SQL over this thread's connection. sent: told every
+        statement before it runs."""
         connection = self.connections.get_thread_connection()  # type: ignore[attr-defined]
         session = getattr(connection.handle, "session", None)
         if session is not None and hasattr(session, "_jsparkSession"):
@@ -136,6 +194,12 @@ class DynamicTables(metaclass=AdapterMeta):
         return SqlEngine(execute, sent)
 
 
+def _refreshing(spec: Spec, config: Mapping[str, Any]) -> Refreshing:
+    if config.get("materialized") == "versioned_table":
+        return partial(refresh_versions, spec, config)
+    return partial(refresh, spec)
+
+
 def spec_of(
     target: str, sql: str, model: dict[str, Any], layout: str, full_refresh: bool, graph: dict[str, Any]
 ) -> Spec:
@@ -144,6 +208,8 @@ def spec_of(
     if config.get("materialized") == "temporal_join":
         require_temporal_join(sql, place)
     check_late_versions(config, place)
+    # It means nothing to a run, but this is where the user sees that it is wrong.
+    target_lag(config.get("target_lag"), place)
 
     def option(name: str, kind: Any) -> Any:
         value = config.get(name)

@@ -17,6 +17,8 @@ from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
 from dbt.adapters.spark_dynamic.dynamic_table import DynamicTables
 from dbt.adapters.spark_dynamic.explaining import Explaining
 from dbt.adapters.spark_dynamic.seeds import Seeds
+from dbt.adapters.spark_dynamic.stream_sources import StreamSources
+from dbt_spark_dynamic.embedded.jars import packages_for
 
 if TYPE_CHECKING:
     import agate
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 # What dbt-spark can MERGE into.
 MERGEABLE = ("delta", "iceberg", "hudi")
 WITHOUT_FILES = ("view", "ephemeral", "test", "unit")
+# What stands on streams: these are landed before it runs, but not before a test of what has landed.
+READS_STREAMS = ("model", "snapshot")
 
 
 @dataclass
@@ -37,6 +41,7 @@ class SparkDynamicConfig(SparkConfig):
     source_change_feed: str | None = None
     on_source_history_lost: str | None = None
     deterministic_functions: str | list[str] | None = None
+    target_lag: str | None = None
     liquid_clustered_by: str | list[str] | None = None
     tblproperties: dict[str, str] | None = None
     strategy: str | None = None
@@ -61,7 +66,7 @@ class SparkDynamicConfig(SparkConfig):
     late_versions: str | None = None
 
 
-class SparkDynamicAdapter(DynamicTables, Explaining, Seeds, SparkAdapter):
+class SparkDynamicAdapter(DynamicTables, StreamSources, Explaining, Seeds, SparkAdapter):
     ConnectionManager = SparkDynamicConnectionManager
     AdapterSpecificConfigs = SparkDynamicConfig
 
@@ -75,13 +80,22 @@ class SparkDynamicAdapter(DynamicTables, Explaining, Seeds, SparkAdapter):
             model_adapter_details=cls._get_adapter_specific_run_info(config),
         )
 
+    def set_macro_resolver(self, macro_resolver: Any) -> None:
+        """dbt tells here what the project consists of, before anything connects: Spark is started with the packages
+        that its streams need."""
+        super().set_macro_resolver(macro_resolver)
+        formats = {str(said.get("format")) for said in self.declared_streams(macro_resolver)}
+        self.config.credentials.spark_packages = packages_for(formats)
+
     def pre_model_hook(self, config: Any) -> None:
-        """Fill in what the model leaves open: Delta as its format, MERGE where there is a key to
-        merge by.
+        """Land the streams that the model stands on, and fill in what it leaves open: Delta as its format, MERGE where
+        there is a key to merge by.
 
         dbt-spark's materializations read these configs one by one with a default of their own
         (parquet, append), so the place to change the default is the config itself.
         """
+        if config.model.resource_type in READS_STREAMS:
+            self.land_streams(config.model)
         node = config.model.config
         if node.get("materialized") in WITHOUT_FILES:
             return super().pre_model_hook(config)

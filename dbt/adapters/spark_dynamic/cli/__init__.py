@@ -1,6 +1,7 @@
 """`dbt-dynamic`, the command line beside dbt's own: one file for each command, and a dbt project opened for them.
 
-project.py  the options that name a project, and the project opened        explain.py  dbt-dynamic explain MODEL
+project.py  the options that name a project, and the project opened
+explain.py  dbt-dynamic explain MODEL        watch.py  dbt-dynamic watch
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import click
 
 from dbt.adapters.spark_dynamic.__version__ import version
 from dbt.adapters.spark_dynamic.cli.explain import explain
+from dbt.adapters.spark_dynamic.cli.watch import watch
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,3 +20,4 @@ def cli() -> None:
 
 
 cli.add_command(explain)
+cli.add_command(watch)

@@ -1,0 +1,92 @@
+"""A stream of a real Kafka broker, in a process of its own: Spark has to be started with the package for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from integration_tests.kafka_broker import NoJars, broker
+
+SCRIPT = textwrap.dedent(
+    """
+    import json, os, sys
+    from pathlib import Path
+    from dbt.cli.main import dbtRunner
+    from dbt_spark_dynamic.embedded.jars import packages_for
+    from dbt_spark_dynamic.embedded.session import open_session
+    from dbt_spark_dynamic.embedded.settings import EmbeddedSettings
+
+    address, store = sys.argv[1], Path(os.environ["DBT_SPARK_DYNAMIC_STORE"])
+    spark = open_session(EmbeddedSettings(store, "in-memory", packages=packages_for({"kafka"})))
+
+    def produce(*values):
+        rows = spark.createDataFrame([(v if isinstance(v, str) else json.dumps(v),) for v in values], "value string")
+        to = rows.write.format("kafka").option("kafka.bootstrap.servers", address)
+        to.option("topic", "clicks").save()
+
+    def run():
+        result = dbtRunner().invoke(["--quiet", "run", "--profiles-dir", "."])
+        (found,) = result.result.results
+        return found
+
+    def table():
+        return sorted(tuple(r) for r in spark.table("shop.per_user").collect())
+
+    produce({"user": "mary", "n": 1}, {"user": "bob", "n": 2})
+    assert run().adapter_response["code"] == "CREATED" and table() == [("bob", 2), ("mary", 1)], table()
+    produce({"user": "mary", "n": 5}, {"n": 7, "more": True})
+    found = run()
+    assert (found.adapter_response["code"], found.adapter_response["rows_in"]) == ("INCREMENTAL", 2), found
+    assert table() == [("None", 7), ("bob", 2), ("mary", 6)], table()
+    assert run().adapter_response["code"] == "NO CHANGE"
+    offsets = {tuple(r) for r in spark.sql("SELECT kafka_partition, kafka_offset FROM shop.clicks").collect()}
+    assert len(offsets) == 4, offsets
+
+    produce("no json")
+    failed = run()
+    assert failed.status == "error" and "could not be landed" in failed.message, failed.message
+    assert spark.table("shop.clicks").count() == 4
+    print("DONE")
+    """
+)
+
+
+@pytest.fixture
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    try:
+        with broker(tmp_path_factory.mktemp("kafka")) as found:
+            yield found
+    except NoJars as error:
+        pytest.skip(f"no Kafka here: {error}")
+
+
+def test_records_of_kafka_are_landed_and_maintained(address: str, tmp_path: Path) -> None:
+    options = f"{{kafka.bootstrap.servers: '{address}', subscribe: clicks, startingOffsets: earliest}}"
+    columns = ", ".join(
+        f"{{name: {name}, data_type: {kind}}}"
+        for name, kind in (("user", "string"), ("n", "int"), ("kafka_partition", "int"), ("kafka_offset", "bigint"))
+    )
+    files = {
+        "profiles.yml": "shop: {target: dev, outputs: {dev: {type: spark_dynamic, schema: shop, catalog: in-memory}}}",
+        "dbt_project.yml": "name: shop\nversion: '1.0'\nprofile: shop\n",
+        "models/sources.yml": f"sources: [{{name: shop, tables: [{{name: clicks, meta: {{stream: {{format: kafka, "
+        f"options: {options}}}}}, columns: [{columns}]}}]}}]",
+        "models/per_user.sql": "{{ config(materialized='dynamic_table') }}\n"
+        "select coalesce(user, 'None') as user, sum(n) as n from {{ source('shop', 'clicks') }} group by 1",
+        "run.py": SCRIPT,
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    store = {"DBT_SPARK_DYNAMIC_STORE": str(tmp_path / "store"), "DBT_SEND_ANONYMOUS_USAGE_STATS": "0"}
+    said = subprocess.run(
+        [sys.executable, "run.py", address], cwd=tmp_path, env={**os.environ, **store}, capture_output=True, text=True,
+        timeout=600,
+    )  # fmt: skip
+    assert said.returncode == 0 and said.stdout.endswith("DONE\n"), said.stdout[-4000:] + said.stderr[-4000:]

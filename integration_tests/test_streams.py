@@ -1,0 +1,99 @@
+"""Streams as sources: landed once by whatever runs the models on them, nothing lost and nothing twice."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbt_spark_dynamic.watch.events import Kind
+from integration_tests.conftest import DbtProject
+from integration_tests.test_watch import until, until_settled, watching
+
+
+def drop_in(folder: Path, name: str, *rows: dict[str, Any]) -> None:
+    """A file as a stream of files wants it: there at once."""
+    draft = folder.parent / name
+    draft.write_text("\n".join(json.dumps(r) for r in rows) + "\n")
+    draft.rename(folder / name)
+
+
+@pytest.fixture
+def clicks(dbt_project: DbtProject, tmp_path: Path) -> tuple[DbtProject, Path]:
+    """A stream of JSON files, a view over it, and a dynamic table over the view."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    stream = f"{{format: json, options: {{path: '{folder}', mode: FAILFAST}}}}"
+    columns = "[{name: user, data_type: string}, {name: n, data_type: int}]"
+    dbt_project.write(
+        "models/sources.yml",
+        f"sources: [{{name: shop, schema: {dbt_project.schema}, tables: [{{name: clicks, meta: {{stream: {stream}}}, "
+        f"columns: {columns}}}]}}]",
+    )
+    dbt_project.model("large", "select * from {{ source('shop', 'clicks') }} where n > 1", materialized="view")
+    dbt_project.model(
+        "per_user", "select user, sum(n) as n from {{ ref('large') }} group by user", materialized="dynamic_table"
+    )
+    return dbt_project, folder
+
+
+def rows(project: DbtProject, name: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(r) for r in project.sql(f"SELECT * FROM {name}"))
+
+
+def test_a_run_lands_what_is_there_and_ends(clicks: tuple[DbtProject, Path]) -> None:
+    project, folder = clicks
+    project.dbt("run")
+    assert rows(project, "per_user") == [] and project.responses()["per_user"]["code"] == "CREATED"
+    drop_in(folder, "1.json", {"user": "mary", "n": 2}, {"user": "bob", "n": 1})
+    drop_in(folder, "2.json", {"user": "mary", "n": 3})
+    project.dbt("run", "--select", "per_user")
+    assert rows(project, "per_user") == [("mary", 5)]
+    assert any("3 rows landed from json" in line for line in project.lines)
+    assert project.responses()["per_user"]["code"] == "INCREMENTAL"
+    project.dbt("run", "--select", "per_user")
+    assert project.responses()["per_user"]["code"] == "NO CHANGE"
+
+    # A crash after the commit of the table and before that of the checkpoint: the batch is played again.
+    location = Path(project.sql("DESCRIBE DETAIL clicks")[0]["location"].removeprefix("file:"))
+    commits = sorted((location / "_checkpoint/commits").glob("[0-9]*"), key=lambda p: int(p.name))
+    for path in (commits[-1], commits[-1].with_name(f".{commits[-1].name}.crc")):
+        path.unlink(missing_ok=True)
+    drop_in(folder, "3.json", {"user": "liz", "n": 9})
+    project.dbt("run", "--select", "per_user")
+    assert rows(project, "clicks") == [("bob", 1), ("liz", 9), ("mary", 2), ("mary", 3)]
+    assert rows(project, "per_user") == [("liz", 9), ("mary", 5)]
+
+    # The table holds the stream from its beginning, whatever became of the files since.
+    (folder / "1.json").unlink()
+    project.dbt("run", "--full-refresh")
+    assert rows(project, "per_user") == [("liz", 9), ("mary", 5)]
+
+    (folder / "4.json").write_text("no json\n")
+    said = project.fails("run", "--select", "per_user")
+    assert "clicks could not be landed" in said and "what has landed is not read again" in said
+
+
+def test_what_comes_is_landed_and_maintained_while_it_is_watched(clicks: tuple[DbtProject, Path]) -> None:
+    project, folder = clicks
+    drop_in(folder, "1.json", {"user": "mary", "n": 2})
+    with watching(project) as (loop, events):
+        until(events, Kind.REFRESHED, "per_user")
+        for i in range(2, 6):
+            drop_in(folder, f"{i}.json", {"user": "mary", "n": 2}, {"user": f"u{i}", "n": i})
+        until(events, Kind.REFRESHED, "per_user", times=2)
+        deadline = time.monotonic() + 120
+        while project.sql("SELECT COUNT(*) FROM clicks")[0][0] < 9 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        until_settled(loop, events)
+    assert rows(project, "per_user") == [("mary", 10), *((f"u{i}", i) for i in range(2, 6))]
+
+
+def test_the_table_of_somebody_else_is_not_landed_in(clicks: tuple[DbtProject, Path]) -> None:
+    project, _ = clicks
+    project.sql("CREATE TABLE clicks (user STRING, n INT) USING delta")
+    assert "is not the table of a stream" in project.fails("run", "--select", "per_user")
+    assert rows(project, "clicks") == []

@@ -1,0 +1,1 @@
+"""What is refreshed when, decided without a clock, Spark or dbt."""
