@@ -141,12 +141,12 @@ class Journal(Refresh):
                 times.append(int(info.get("inCommitTimestamp") or info.get("timestamp") or 0))
         return f"TIMESTAMP_MILLIS({max(times)})" if max(times) else "CURRENT_TIMESTAMP()"
 
-    def _incremental(self, entry: Entry, changes: Mapping[str, Change]) -> Outcome:
-        node = self.model.node
+    def _incremental(self, entry: Entry, changes: Mapping[str, Change], *, clock_moved: bool) -> Outcome:
+        node, change = self.model.node, next(iter(changes.values()), None)
         scan = _plain(node)
-        change = next(iter(changes.values()))
-        if node is None or scan is None or not change.feed or self.keeping.kind is Changelog.ROWS:
-            return super()._incremental(entry, changes)
+        by_commit = self.keeping.kind is Changelog.CHANGES and change is not None and change.feed and not self.clock
+        if node is None or scan is None or change is None or not by_commit:
+            return super()._incremental(entry, changes, clock_moved=clock_moved)
         feed = ChangeFeed(this=table(scan.source), start=change.span.before + 1, end=change.span.after)
         # A star would be the table's own columns, without those of its feed.
         read = [exp.column(c, quoted=True) for c in (*dict.fromkeys(c for _, c in scan.outputs), *FEED)]
