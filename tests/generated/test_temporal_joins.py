@@ -11,6 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dbt_spark_dynamic.algebra.nodes import Join, Time, walk
+from dbt_spark_dynamic.changes.derivation import at
+from dbt_spark_dynamic.commit import lookups
+from dbt_spark_dynamic.commit.measure import Measure
+from dbt_spark_dynamic.dialect import print_sql
+from dbt_spark_dynamic.sparksql.lookups import census
+from dbt_spark_dynamic.sparksql.reads import Span, dated
+from dbt_spark_dynamic.sparksql.render import Renderer
+
 from .duck import Duck
 from .maintained import Maintained
 from .temporal import NEWEST, TABLES, VERSIONED, VIEWS, Relation, Row, ValidAt, World, of_events, of_intervals
@@ -211,3 +220,34 @@ def test_at_processing_time_past_results_are_kept(duck: Duck, side: str, seed: i
         if version:
             table.refresh(version)
         assert Counter(table.rows()) == Counter(r for r in held.values() if r is not None), f"version {version}"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_versions_that_overlap_are_not_looked_up(duck: Duck, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The census of versions, which decides: most of one key, and how many are valid still when the next begins."""
+    monkeypatch.setattr(lookups, "MOST_MET", 0)
+    world = World.random(seed, 0)
+    of_key = Counter((v["currency"], v["market"]) for v in world.states[0]["intervals"] if v["currency"] is not None)
+    longer = "UPDATE intervals SET dbt_valid_to = dbt_valid_to + INTERVAL 1 YEAR"
+    duck.enter(f"overlapping_{seed}", (*world.rounds(), (longer,)))
+    table = Maintained(duck, QUERIES["left"][0].format(v="intervals"), by_key=False)
+    node = table.model.node
+    assert node is not None
+
+    def chosen(version: int) -> bool:
+        duck.at(version)
+        renderer = Renderer(dated(dict.fromkeys(table.model.sources, Span(version, version))))
+        (join,) = [n for n in walk(node) if isinstance(n, Join)]
+        most, overlaps = Measure(duck).census(print_sql(renderer.query(at(census(join), Time.AFTER))))
+        assert most <= max(of_key.values(), default=0)
+        assert bool(lookups.choose(node, duck, Measure(duck), renderer)) == (most > 0 and not overlaps)
+        return not overlaps
+
+    assert chosen(0)
+    duck.at(1)
+    (later,) = duck.rows(
+        "SELECT COUNT(*) FROM intervals a JOIN intervals b ON a.currency = b.currency AND a.market = b.market "
+        "AND a.dbt_valid_from < b.dbt_valid_from AND (a.dbt_valid_to IS NULL OR b.dbt_valid_from < a.dbt_valid_to) "
+        "WHERE a.dbt_is_deleted <> 'True' AND b.dbt_is_deleted <> 'True'"
+    )
+    assert chosen(1) == (later[0] == 0)
