@@ -18,7 +18,8 @@ class Code(Enum):
 @dataclass(frozen=True)
 class Outcome:
     """rows_in: changed rows of the sources, None if unknown; rows_inserted … rows_deleted: of the result;
-    sources: name -> (version before, version after); seconds: wall time; notes: what the user may want to change."""
+    sources: name -> (version before, version after); seconds: wall time; notes: what the user may want to change;
+    altered: what was changed about the table beside its rows."""
 
     code: Code
     technique: str
@@ -30,6 +31,7 @@ class Outcome:
     sources: Mapping[str, tuple[int | None, int]] = field(default_factory=dict)
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    altered: tuple[str, ...] = ()
 
     @property
     def rows_affected(self) -> int:
@@ -37,6 +39,9 @@ class Outcome:
 
     def line(self) -> str:
         """`INCREMENTAL merge: 3 changed in, +2 ~1 -0 out, orders v4→v5, 1.4s`"""
+        return self._rows() + (f"; altered {'; '.join(self.altered)}" if self.altered else "")
+
+    def _rows(self) -> str:
         if self.code is Code.NO_CHANGE:
             return f"NO CHANGE: {self._versions() or 'no sources'}, {self.seconds:.1f}s"
         out = f"+{self.rows_inserted} ~{self.rows_updated} -{self.rows_deleted} out"
@@ -63,6 +68,6 @@ class Outcome:
         kept = asdict(self)
         kept["code"] = self.code.value
         kept["sources"] = {name: list(v) for name, v in self.sources.items()}
-        kept["notes"] = list(self.notes)
+        kept["notes"], kept["altered"] = list(self.notes), list(self.altered)
         kept["seconds"] = round(self.seconds, 3)
         return {**kept, "rows_affected": self.rows_affected}

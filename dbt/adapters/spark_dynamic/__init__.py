@@ -7,6 +7,9 @@ literals.py        Python values as Spark SQL, exactly
 failures.py        what Spark and Delta really said
 impl.py            the adapter: dbt-spark's with its faults mended
 dynamic_table.py   the adapter's verbs for the materialization `dynamic_table`
+constraints.py     contracts                 grants.py         permissions, or none
+catalog.py         docs and freshness        docs.py           persist_docs
+diagnosis.py       dbt debug                 python_models.py  Python models in this process
 """
 
 from dbt.adapters.base import AdapterPlugin

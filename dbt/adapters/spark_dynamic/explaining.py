@@ -9,6 +9,7 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.spark_dynamic.constraints import constraints_of, contracted
 from dbt.adapters.spark_dynamic.dynamic_table import spec_of
 from dbt_spark_dynamic.errors import DynamicTableError
 from dbt_spark_dynamic.explain.explanation import Explanation, explain
@@ -39,9 +40,12 @@ class Explaining(metaclass=AdapterMeta):
                 f"are the table's ({', '.join(EXPLAINED)})"
             )
         relation = self.Relation.create_from(self.config, node)  # type: ignore[attr-defined]
+        model = node.to_dict()
+        constraints = constraints_of(model, type(self))  # type: ignore[arg-type]
         engine = self._engine(lambda statement: logger.debug(f"On {relation}: {statement}"))  # type: ignore[attr-defined]
         try:
-            return explain(spec_of(relation.render(), node.compiled_code, node.to_dict(), "", False), engine)
+            sql = contracted(node.compiled_code, model)
+            return explain(spec_of(relation.render(), sql, model, "", False, constraints), engine)
         except DynamicTableError as error:
             raise DbtRuntimeError(str(error)) from error
 
