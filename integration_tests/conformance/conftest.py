@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from dbt.tests.fixtures.project import *  # noqa: F403 - fixtures are found by name
 
+from integration_tests.conformance.excluded import FAILING
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -17,6 +19,18 @@ POSTGRES_TYPES = (
     (re.compile(r"\btext\b", re.IGNORECASE), "string"),
 )
 """Names of types in the tables that dbt's tests create by hand; Spark has no other words for them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if reason := FAILING.get(name_of(item)):
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+def name_of(item: pytest.Item) -> str:
+    """`Class::test[case]`, by the class of this folder."""
+    kind = getattr(item, "cls", None)
+    return f"{kind.__name__}::{item.name}" if kind is not None else item.name
 
 
 @pytest.fixture(scope="class")
