@@ -5,7 +5,7 @@
 {% macro run_hooks(hooks, inside_transaction=True) %}
   {%- set outside = hooks | rejectattr('transaction') | list -%}
   {%- set inside = hooks | selectattr('transaction') | list -%}
-  {%- if config.get('materialized') in ('table', 'incremental', 'view', 'dynamic_table') -%}
+  {%- if config.get('materialized') in ('table', 'incremental', 'view', 'dynamic_table', 'versioned_table', 'temporal_join') -%}
     {%- set all = outside + inside if hooks == pre_hooks else inside + outside -%}
     {%- set due = all if inside_transaction else [] -%}
   {%- else -%}
