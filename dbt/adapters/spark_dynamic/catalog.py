@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("Spark Dynamic")
 
+MOST_COMMITS = 20
+"""In which the last refresh of a dynamic table is looked for."""
+
 CAPABILITIES = CapabilityDict({Capability.TableLastModifiedMetadata: CapabilitySupport(support=Support.Full)})
 
 
@@ -66,8 +69,9 @@ class Catalog:
             "bytes": ("Bytes", int(detail["sizeInBytes"]), "of its data files"),
             "last_modified": ("Last modified", written, "its latest commit, in UTC"),
         }
-        commit = self._asked(f"DESCRIBE HISTORY {relation.render()} LIMIT 1")[0]
-        if entry := Entry.read(commit["userMetadata"]):
+        # Comments and properties are commits of their own, after the one that holds the rows.
+        commits = self._asked(f"DESCRIBE HISTORY {relation.render()} LIMIT {MOST_COMMITS}")
+        if entry := next(filter(None, (Entry.read(commit["userMetadata"]) for commit in commits)), None):
             text = f"{entry.technique}: {entry.reason}" if entry.reason else entry.technique
             found["last_refresh"] = ("Last refresh", text, "how the dynamic table was last brought up to its sources")
         return {
