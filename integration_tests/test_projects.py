@@ -37,7 +37,8 @@ INSERT INTO customers SELECT id, concat('  customer ', id), concat('C', id, '@Ex
 INSERT INTO products SELECT id, concat('product ', id), if(id % 5 = 0, NULL, concat('c', id % 3)), now()
     FROM (SELECT CAST(id AS INT) AS id FROM range(1, 11));
 INSERT INTO orders SELECT id, 1 + id % 17, if(id % 9 = 0, 'cancelled', 'placed'),
-    timestamp '2024-02-01' + make_interval(0, 0, 0, id % 7), timestamp '2024-02-08', now() FROM (SELECT CAST(id AS INT) AS id FROM range(1, 61));
+    timestamp '2024-02-01' + make_interval(0, 0, 0, id % 7), timestamp '2024-02-08', now()
+    FROM (SELECT CAST(id AS INT) AS id FROM range(1, 61));
 INSERT INTO order_items SELECT 1 + id % 60, 1 + id DIV 60, 1 + id % 10, 1 + id % 3, 100 * (1 + id % 11), now()
     FROM (SELECT CAST(id AS INT) AS id FROM range(0, 150));
 INSERT INTO payments SELECT id, id, element_at(array('card', 'transfer', 'voucher'), 1 + id % 3), 100,
