@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,10 @@ from integration_tests.conformance.excluded import FAILING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+HERE = Path(__file__).parent
+ALWAYS = ("test_every_class.py", "test_materialized_view.py")
+"""Part of every run of tests; the others are those of `make conformance`."""
+
 POSTGRES_TYPES = (
     (re.compile(r"\btimestamp with(out)? time zone\b", re.IGNORECASE), "timestamp"),
     (re.compile(r"\btext\b", re.IGNORECASE), "string"),
@@ -23,6 +28,10 @@ POSTGRES_TYPES = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if HERE not in item.path.parents:
+            continue
+        if item.path.name not in ALWAYS:
+            item.add_marker(pytest.mark.conformance)
         if reason := FAILING.get(name_of(item)):
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 
