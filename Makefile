@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test laws lint docs bench clean
+.PHONY: setup demo test laws conformance lint docs bench clean
 
 # Everything into .venv, and a Java from PyPI where this machine has none.
 setup: $(STAMP)
@@ -20,6 +20,10 @@ test: $(STAMP)
 # Everything that needs no Spark.
 laws: $(STAMP)
 	@$(PY) -m pytest tests
+
+# dbt's own tests for adapters, and the table of those that do not apply, with their reasons.
+conformance: $(STAMP)
+	@$(PY) -m pytest -n 2 --dist loadfile -m "" integration_tests/conformance
 
 lint: $(STAMP)
 	@$(PY) -m ruff check .

@@ -56,8 +56,8 @@ setup(
         # Data of the demo: the TPC-H generator.
         "demo": ["tpchgen-cli"],
         # pytest-xdist: two test files at a time; hypothesis: laws on generated tables; duckdb: whole refreshes without
-        # Spark; PyHive: connects to a real thrift server; build: wheel and sdist (which setuptools and wheel make
-        # without asking a network).
+        # Spark; PyHive: connects to a real thrift server; pyspark[connect]: to a real Spark Connect; dbt-tests-adapter:
+        # dbt's own tests; build: wheel and sdist (which setuptools and wheel make without asking a network).
         "test": [
             "pytest>=8",
             "pytest-xdist>=3",
@@ -68,6 +68,8 @@ setup(
             "wheel",
             "tpchgen-cli",
             "dbt-spark[PyHive]>=1.11,<1.12",
+            "dbt-tests-adapter>=1.20,<2",
+            "pyspark[connect]==4.2.*",
             "ruff",
         ],
         # dbt-spark's other connection methods.

@@ -37,9 +37,18 @@ LEDGER_FORMAT = 1
 """Raised when the ledger's fields change their meaning; a table with another format is rebuilt."""
 
 
+WRITER = "dbt_spark_dynamic_writer"
+"""The key, in a Delta commit's userMetadata, of the kind of dbt model that made it: `incremental`."""
+
+
 def is_reserved(column: str) -> bool:
     """True if a user's column would collide with one of ours."""
     return column.lower().startswith(PREFIX)
+
+
+def aside(table: str) -> str:
+    """The name under which a table is built that takes the place of another one. table: quoted where it must be."""
+    return table[:-1] + "__dbt_tmp`" if table.endswith("`") else table + "__dbt_tmp"
 
 
 def free_name(name: str, taken: Collection[str]) -> str:

@@ -145,7 +145,8 @@ def test_a_reformatted_select_is_no_change_and_an_edited_one_takes_effect(orders
 def test_other_columns_rebuild_the_table(orders: Maintained) -> None:
     orders.refresh("m", sql=PER_CUSTOMER)
     outcome = orders.refresh("m", sql="SELECT customer, MAX(amount) AS most FROM orders GROUP BY customer")
-    assert (outcome.code, outcome.reason) == (Code.CREATED, "the columns of the SELECT changed")
+    assert outcome.code is Code.CREATED
+    assert outcome.reason is not None and outcome.reason.startswith("the columns of the SELECT changed")
     assert orders.difference("m") == 0
 
 

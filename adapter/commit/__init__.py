@@ -3,6 +3,7 @@
 refresh.py      one refresh: look, decide, compute, write once, make sure; look.py and decide.py are the first two
 spec.py         what was asked for                outcome.py   what was done
 ledger.py       what a table has consumed         history.py   what a Delta log says of a commit
+layout.py       what the table needs before: drift.py its configuration, evolve.py its columns
 sources.py      whether a source can say what changed
 incremental.py  feeds and relations, computed once            measure.py   what is asked about them
 apply.py        the change, written

@@ -12,7 +12,7 @@ from ..sparksql import changelog as sql
 from ..sparksql.reads import table
 from . import problems
 from .engine import Engine, SqlError, Table
-from .look import key_property
+from .look import key_of
 from .sources import enabling, has_no_feed, is_unreadable
 from .spec import ChangelogMode
 
@@ -43,7 +43,7 @@ def changelog(
     if mode is ChangelogMode.AUTO:
         raise ConfigError("a changelog has to be asked for in one encoding.", where=place, remedy=ENCODINGS)
     found = _delta(engine, name, place)
-    key = _existing(key, found, place) or key_property(found)
+    key = _existing(key, found, place) or key_of(found)
     feed = _feed(engine, found, since, place)
     if mode is ChangelogMode.RETRACT:
         return sql.retract(feed)

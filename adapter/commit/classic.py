@@ -50,6 +50,12 @@ class ClassicEngine:
                 return ""
             raise unmasked(error) from error
 
+    def set(self, name: str, value: str) -> None:
+        if value:
+            self._spark.conf.set(name, value)
+        else:
+            self._spark.conf.unset(name)
+
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         frame = self._sql(sql)
         try:
@@ -128,9 +134,9 @@ class ClassicEngine:
         if all(kept is None for kept in self._pinned.values()):
             # Literals on the driver are the same each time MERGE reads them: it need not copy them first.
             settings = {MATERIALIZE: "none", **settings}
-        before = {key: self._spark.conf.get(key, None) for key in settings}
+        before = {key: self._spark.conf.get(key, None) or "" for key in settings}
         for key, value in settings.items():
-            self._spark.conf.set(key, value)
+            self.set(key, value)
         try:
             frame = self._sql(sql)
             return Written.of(frame.columns, frame.collect())
@@ -141,10 +147,7 @@ class ClassicEngine:
         finally:
             # Left behind, the transaction identifier would make later writes vanish without a word.
             for key, value in before.items():
-                if value is None:
-                    self._spark.conf.unset(key)
-                else:
-                    self._spark.conf.set(key, value)
+                self.set(key, value)
 
 
 def unmasked(error: BaseException) -> SqlError:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import TargetError
-from ..reading.relations import Columns
 from .engine import Engine
-from .ledger import Entry, Position
+from .layout import Layout, layout
+from .ledger import Entry, Position, written_as
 from .look import Seen
 from .outcome import Code
 from .sources import Change, Lost, change_of
@@ -18,23 +18,31 @@ from .spec import LostHistoryPolicy, Spec
 @dataclass(frozen=True)
 class Decision:
     """code: what kind of refresh this is; reason: why it is not by change; changes: source -> what happened to it,
-    for a refresh by change; clock_moved: whether what the model reads of the clock is another than last time."""
+    for a refresh by change; clock_moved: whether what the model reads of the clock is another than last time;
+    layout: what the table needs before."""
 
     code: Code
     reason: str | None = None
     changes: Mapping[str, Change] = field(default_factory=dict)
     clock_moved: bool = False
+    layout: Layout = field(default_factory=Layout)
 
 
 def decide(seen: Seen, spec: Spec, engine: Engine) -> Decision:
-    """Raises TargetError or SourceError where nothing right can be done."""
+    """Raises TargetError, SourceError or ConfigError where nothing right can be done."""
     position = seen.position
     if position is None or position.entry is None or spec.full_refresh:
         return Decision(Code.CREATED, _why_created(position, spec))
     _check_untouched(position, spec)
-    if moved := _columns_moved(seen, position.entry):
-        return Decision(Code.CREATED, moved)
-    return _maintained(seen, position.entry, spec, engine)
+    needed = layout(seen, position.entry, spec)
+    if needed.rebuild is not None:
+        return Decision(Code.CREATED, needed.rebuild, layout=needed)
+    if needed.recompute is not None:
+        return Decision(Code.RECOMPUTE, needed.recompute, layout=needed)
+    if position.foreign is not None:
+        reason = f"its model was {written_as(position.foreign)} and wrote to it"
+        return Decision(Code.RECOMPUTE, reason, layout=needed)
+    return replace(_maintained(seen, position.entry, spec, engine), layout=needed)
 
 
 def _maintained(seen: Seen, entry: Entry, spec: Spec, engine: Engine) -> Decision:
@@ -76,7 +84,7 @@ def _why_created(position: Position | None, spec: Spec) -> str | None:
 
 
 def _check_untouched(position: Position, spec: Spec) -> None:
-    if position.foreign is not None:
+    if position.foreign is not None and written_as(position.foreign) is None:
         c = position.foreign
         raise TargetError(
             f"{spec.target} was changed by somebody else: {c.operation} in its version {c.version}.",
@@ -86,17 +94,3 @@ def _check_untouched(position: Position, spec: Spec) -> None:
             remedy="rebuild it with `dbt run --full-refresh`, or undo the change: "
             f"RESTORE TABLE {spec.target} TO VERSION AS OF {position.version}",
         )
-
-
-def _columns_moved(seen: Seen, entry: Entry) -> str | None:
-    """Why the table cannot hold the SELECT's rows as it is, if it cannot."""
-    assert seen.target is not None
-    if _comparable(entry.columns) != _comparable(seen.model.columns):
-        return "the columns of the SELECT changed"
-    if [n.lower() for n, _ in seen.target.columns] != [n.lower() for n, _ in entry.columns]:
-        return "the table's columns are no longer those of the SELECT"
-    return None
-
-
-def _comparable(columns: Columns) -> list[tuple[str, str]]:
-    return [(n.lower(), t.lower()) for n, t in columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -35,13 +36,18 @@ def look_up(name: str, ask: Callable[[str], list[tuple[Any, ...]]], delta: Calla
 def described(name: str, rows: list[tuple[Any, ...]], delta: Callable[[str], DeltaState]) -> Table:
     """rows: (col_name, data_type, comment) as Spark gives them: columns first, then the sections of its description."""
     columns: list[tuple[str, str]] = []
+    partitions: list[str] = []
     detail: dict[str, str] = {}
     section = "columns"
     for key, value, *_ in rows:
+        if key == "# col_name":
+            continue
         if key.startswith("#") or not key:
             section = key or "between"
         elif section == "columns":
             columns.append((key, value))
+        elif section == "# Partition Information":
+            partitions.append(key)
         else:
             detail.setdefault(key, value)
     parts = [detail.get("Catalog"), detail.get("Database"), detail.get("Table")]
@@ -60,8 +66,15 @@ def described(name: str, rows: list[tuple[Any, ...]], delta: Callable[[str], Del
     path = detail["Location"]
     now = delta(path)
     return Table(
-        complete, Kind.DELTA, tuple(columns), now.id, now.version, path, now.properties, provider="delta", size=now.size
-    )
+        complete, Kind.DELTA, tuple(columns), now.id, now.version, path, now.properties, provider="delta",
+        size=now.size, partitioned_by=tuple(partitions), clustered_by=_clustering(detail.get("Table Properties", "")),
+    )  # fmt: skip
+
+
+def _clustering(properties: str) -> tuple[str, ...] | None:
+    """Delta shows the columns of liquid clustering among the properties, each as the path of a field."""
+    found = re.search(r"clusteringColumns=(\[(?:\[[^]]*\],?)*\])", properties)
+    return tuple(".".join(path) for path in json.loads(found.group(1))) if found else None
 
 
 def _identifier(name: str) -> str:

@@ -20,8 +20,9 @@ class Table:
     """A relation as it is now.
 
     id, version, path: of a Delta table, else empty; latest: its newest version, where it is seen as an older one is;
-    properties: its TBLPROPERTIES; provider: its format, for messages;
-    size: bytes of a Delta table's data files, 0 if nothing says it.
+    properties: its TBLPROPERTIES; provider: its format, for messages; size: bytes of a Delta table's data files, 0 if
+    nothing says it; partitioned_by, clustered_by: columns; the latter None if the table never had liquid clustering,
+    which Delta remembers.
     """
 
     name: str
@@ -35,6 +36,8 @@ class Table:
     provider: str = ""
     size: int = 0
     latest: int = -1
+    partitioned_by: tuple[str, ...] = ()
+    clustered_by: tuple[str, ...] | None = None
 
     @property
     def has_change_feed(self) -> bool:
@@ -85,6 +88,10 @@ class Engine(Protocol):
 
     def setting(self, name: str) -> str:
         """A session setting; empty if it has no value."""
+        ...
+
+    def set(self, name: str, value: str) -> None:
+        """Gives a session setting a value; an empty one takes it back."""
         ...
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 
-from ..names import LEDGER, LEDGER_FORMAT
+from ..names import LEDGER, LEDGER_FORMAT, WRITER
 from .history import Commit
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -71,6 +71,19 @@ class Entry:
             return cls(**fields)
         except (ValueError, KeyError, TypeError):
             return None
+
+
+def writing_as(materialized: str) -> str:
+    """The userMetadata under which a dbt model of another kind writes, so that it can be told from a stranger."""
+    return json.dumps({WRITER: materialized})
+
+
+def written_as(commit: Commit) -> str | None:
+    """The kind of dbt model that made a commit, if it said so."""
+    try:
+        return str(json.loads(commit.user_metadata or "")[WRITER])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,9 @@ def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> 
     Raises DynamicTableError for what cannot be maintained, SqlError for what Spark refuses."""
     target, catalog = engine.table(spec.target), SessionCatalog(engine, spec.versionings, until)
     _check_target(target, spec)
+    problems.check_properties(spec)
     model = _read(spec, engine, catalog)
-    source_keys = {n: k for n, t in catalog.tables.items() if (k := key_property(t))}
+    source_keys = {n: k for n, t in catalog.tables.items() if (k := key_of(t)) and _is_maintained(t, engine)}
     key, checked = _keys(model, source_keys, spec)
     if model.node is not None and is_processed(model.node):
         problems.check_processing_time(model.node, key, spec)
@@ -69,12 +70,12 @@ def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> 
 
 
 def _check_target(t: Table | None, spec: Spec) -> None:
-    if t is not None and t.kind is Kind.OTHER:
+    if t is not None and t.kind is Kind.OTHER and not spec.full_refresh:
         raise TargetError(
             f"{t.name} exists and is a table in {t.provider} format, not a Delta table.",
             where=spec.place,
             why="a dynamic table is maintained by Delta commits; nothing was dropped or written",
-            remedy=f"give the model another alias, or rename or drop the table: DROP TABLE {t.name}",
+            remedy="run with --full-refresh to put the dynamic table in its place, or give the model another alias",
         )
 
 
@@ -136,7 +137,7 @@ def _keys(model: Model, source_keys: SourceKeys, spec: Spec) -> tuple[tuple[str,
 
 
 def position_of(t: Table | None, engine: Engine) -> Position | None:
-    if t is None or t.kind is Kind.VIEW:
+    if t is None or t.kind is not Kind.DELTA:
         return None
 
     def commit_at(version: int):
@@ -146,7 +147,13 @@ def position_of(t: Table | None, engine: Engine) -> Position | None:
     return find(t.version, commit_at)
 
 
-def key_property(t: Table) -> tuple[str, ...]:
+def key_of(t: Table) -> tuple[str, ...]:
     """The key that a dynamic table was created with."""
     listed = (t.properties or {}).get(KEY_PROPERTY)
     return tuple(listed.split("\n")) if listed else ()
+
+
+def _is_maintained(t: Table, engine: Engine) -> bool:
+    """Whether its rows are those of its query, so that the key it was created with still is one."""
+    position = position_of(t, engine)
+    return position is not None and position.entry is not None and position.foreign is None

@@ -20,7 +20,8 @@ class Outcome:
     """rows_in: changed rows of the sources, None if unknown; rows_inserted … rows_deleted: of the result;
     sources: name -> (version before, version after); seconds: wall time; notes: what the user may want to change;
     ignored: events that came too late to count; table, version: what was refreshed, and its version that holds all
-    this; volatile: whether its result can change although no source says so."""
+    this; volatile: whether its result can change although no source says so; altered: what was changed about the table
+    beside its rows."""
 
     code: Code
     technique: str
@@ -36,6 +37,7 @@ class Outcome:
     table: str = ""
     version: int = -1
     volatile: bool = False
+    altered: tuple[str, ...] = ()
 
     @property
     def rows_affected(self) -> int:
@@ -43,6 +45,9 @@ class Outcome:
 
     def line(self) -> str:
         """`INCREMENTAL merge: 3 changed in, +2 ~1 -0 out, orders v4→v5, 1.4s`"""
+        return self._rows() + (f"; altered {'; '.join(self.altered)}" if self.altered else "")
+
+    def _rows(self) -> str:
         if self.code is Code.NO_CHANGE:
             late = f"{self.ignored} too late, " if self.ignored else ""
             return f"NO CHANGE: {late}{self._versions() or 'no sources'}, {self.seconds:.1f}s"
@@ -71,6 +76,6 @@ class Outcome:
         kept = asdict(self)
         kept["code"] = self.code.value
         kept["sources"] = {name: list(v) for name, v in self.sources.items()}
-        kept["notes"] = list(self.notes)
+        kept["notes"], kept["altered"] = list(self.notes), list(self.altered)
         kept["seconds"] = round(self.seconds, 3)
         return {**kept, "rows_affected": self.rows_affected}

@@ -23,6 +23,13 @@ CONFLICTS = (
 
 def explained(error: SqlError, spec: Spec) -> DynamicTableError:
     """Spark's refusal of the model's SQL, with the line it is about."""
+    if violated := re.search(r"(CHECK|NOT NULL) constraint [\s\S]*", str(error)):
+        return ConfigError(
+            "a row of the result violates the table's constraints.",
+            where=spec.place,
+            why=" ".join(violated.group(0).split("SQLSTATE")[0].split())[:500],
+            remedy="correct the SELECT, its sources, or the contract; no row was written",
+        )
     first = str(error).splitlines()[0]
     sentence = re.sub(r"\s*;?\s*line \d+ pos \d+;?\s*$", "", first)
     at = re.search(r"line (\d+),? pos (\d+)", str(error))
@@ -36,6 +43,31 @@ def explained(error: SqlError, spec: Spec) -> DynamicTableError:
                 f", line {number} of the compiled SQL:\n            {lines[number - 1]}\n            {' ' * column}^"
             )
     return ConfigError(sentence, where=where, remedy="correct the model's SQL; nothing was written")
+
+
+def check_properties(spec: Spec) -> None:
+    for name, value in spec.properties.items():
+        if name.lower() == "delta.enablechangedatafeed" and value.lower() == "false":
+            raise ConfigError(
+                f"tblproperties turns {name} off, and a dynamic table has a change feed.",
+                where=spec.place,
+                why="the tables above it are maintained by what its feed says",
+                remedy="remove the property",
+            )
+
+
+def may_not_be_rebuilt(reason: str | None, spec: Spec) -> ConfigError:
+    return ConfigError(
+        f"{spec.target} would be rebuilt because {reason}, and `full_refresh: false` forbids that.",
+        where=spec.place,
+        why="nothing was written",
+        remedy="undo what asks for the rebuild, or take `full_refresh: false` out for one run"
+        + (
+            "; on_schema_change='sync_all_columns' changes the columns in place"
+            if (reason or "").startswith("the columns")
+            else ""
+        ),
+    )
 
 
 def _place(refusal: Refusal, spec: Spec) -> str:

@@ -15,6 +15,7 @@ from ..algebra.nodes import AsOf, Time
 from ..changes.additive import Own
 from ..dialect import print_sql
 from ..errors import Bug, Refusal
+from ..names import aside
 from ..pipeline import Model
 from ..reading.relations import Kind
 from ..reading.sources import pinned
@@ -24,9 +25,11 @@ from ..sparksql.statements import create, create_empty, duplicates_in, touch
 from . import problems
 from .apply import Applied, Applier, NotHeld
 from .decide import Decision, accepted, decide
+from .drift import CHANGE_FEED, created_with
 from .engine import Engine, SqlError
 from .history import read_commit
 from .incremental import Incremental
+from .layout import taking_its_place
 from .ledger import Consumed, Entry
 from .look import KEY_PROPERTY, Seen, look
 from .lookups import MANY_ROWS, among_versions, choose
@@ -38,6 +41,9 @@ from .spec import RefreshMode, Spec
 DEFAULT_PROPERTIES = {"delta.enableDeletionVectors": "true"}
 """What a table is created with unless its tblproperties say otherwise. With deletion vectors a MERGE marks rows as gone
 instead of writing every file anew that holds one of them."""
+
+NEW_CONSTRAINT = "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"
+"""Delta's refusal to add a constraint that rows of the table do not meet."""
 
 MARK_ROWS = "spark.databricks.delta.merge.deletionVectors.persistent"
 
@@ -80,10 +86,20 @@ class Refresh:
         self.source_keys, self.key, self.checked = seen.source_keys, seen.key, seen.checked
         self.definition, self.position, self.clock = seen.definition, seen.position, seen.clock
         self.notes: list[str] = []
+        self.altered: tuple[str, ...] = ()
 
     def carry_out(self, decision: Decision) -> Outcome:
+        self.notes.extend(decision.layout.notes)
         if decision.code is Code.CREATED:
             return self._create(decision.reason)
+        try:
+            for statement in decision.layout.statements:
+                self.engine.write(statement, {})
+        except SqlError as error:
+            if NEW_CONSTRAINT in str(error):
+                return self._create("rows of the table violate a constraint that is new")
+            raise
+        self.altered = decision.layout.altered
         assert self.position is not None and self.position.entry is not None
         entry = self.position.entry
         if decision.code is Code.NO_CHANGE:
@@ -95,31 +111,34 @@ class Refresh:
 
     def _unchanged(self, entry: Entry) -> Outcome:
         """Nothing to read. Versions that moved without data (OPTIMIZE, properties) are consumed at the next change."""
-        return Outcome(Code.NO_CHANGE, "no_op", sources=self._versions(entry))
+        return Outcome(Code.NO_CHANGE, "no_op", sources=self._versions(entry), **self._said())
 
     # ---- doing
 
     def _create(self, reason: str | None) -> Outcome:
+        if self.target is not None and self.target.kind is Kind.DELTA and not self.spec.may_rebuild:
+            raise problems.may_not_be_rebuilt(reason, self.spec)
         if self.spec.refresh_mode is not RefreshMode.FULL:
             self._see_to_feeds()
         query = self._content()
         if self.checked:
             self._check_unique(duplicates_in(query, self.checked))
-        base = self.target.version if self.target is not None else -1
+        instead = taking_its_place(self.spec, self.target)
+        into = aside(self.spec.target) if instead else self.spec.target
+        base = self.target.version if self.target is not None and not instead else -1
         entry = self._entry("create", reason, uuid.uuid4().hex, 1, -1, None)
-        properties = {**DEFAULT_PROPERTIES, **self.spec.properties, "delta.enableChangeDataFeed": "true"}
+        properties = {**DEFAULT_PROPERTIES, **created_with(self.spec), CHANGE_FEED: "true"}
         if self.key:
             properties[KEY_PROPERTY] = "\n".join(self.key)
-        if self.target is not None and self.target.kind is Kind.VIEW:
-            # The model was a view until now, and a view holds no data that could be lost.
-            self.engine.write(f"DROP VIEW {self.spec.target}", {})
         if base < 0:
-            self.engine.write(create_empty(self.spec.target, self.model.columns, self.spec.layout), {})
-        self.engine.write(create(self.spec.target, query, self.spec.layout, properties), entry.settings())
+            self.engine.write(create_empty(into, self.model.columns, self.spec.layout), {})
+        self.engine.write(create(into, query, self.spec.layout, properties), entry.settings())
+        for statement in instead:
+            self.engine.write(statement, {})
         commit = self._committed(entry, base)
         return Outcome(
             Code.CREATED, "create", reason, rows_inserted=commit.rows_written, sources=self._versions(None),
-            notes=tuple(self.notes),
+            **self._said(),
         )  # fmt: skip
 
     def _see_to_feeds(self) -> None:
@@ -161,7 +180,7 @@ class Refresh:
             if not work.changed:
                 new = self._entry("no_op", None, entry.generation, entry.sequence + 1, self._base(), 0)
                 self._commit(touch(self.spec.target), new)
-                return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry))
+                return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry), **self._said())
             own = own_table(self.target.name, self.model, self.checked)
             plan = work.plan(own, self.key)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
@@ -277,10 +296,13 @@ class Refresh:
             if (t := self.catalog.delta(n)) is not None
         }
 
+    def _said(self) -> dict[str, tuple[str, ...]]:
+        return {"notes": tuple(self.notes), "altered": self.altered}
+
     def _outcome(self, code: Code, new: Entry, old: Entry, applied: Applied, rows_in: int | None) -> Outcome:
         return Outcome(
             code, applied.technique if code is Code.INCREMENTAL else "recompute", new.reason, rows_in,
-            applied.inserted, applied.updated, applied.deleted, self._versions(old), notes=tuple(self.notes),
+            applied.inserted, applied.updated, applied.deleted, self._versions(old), **self._said(),
         )  # fmt: skip
 
 

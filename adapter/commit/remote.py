@@ -37,6 +37,11 @@ class SqlEngine:
         value = self._execute(f"SET {name}", told=False)[1][0][1]
         return "" if value == "<undefined>" else str(value)
 
+    def set(self, name: str, value: str) -> None:
+        # Quoted, because a value may have a semicolon in it.
+        quoted = value.replace("`", "``")
+        self._execute(f"SET `{name}`=`{quoted}`" if value else f"RESET {name}", told=False)
+
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self._execute(sql)[1]
 
@@ -78,13 +83,13 @@ class SqlEngine:
     def write(self, sql: str, settings: Mapping[str, str]) -> Written:
         before = {key: self.setting(key) for key in settings}
         for key, value in settings.items():
-            self._execute(f"SET {key}={value}", told=False)
+            self.set(key, value)
         try:
             return Written.of(*self._execute(sql))
         finally:
             # Left behind, the transaction identifier would make later writes vanish without a word.
             for key, value in before.items():
-                self._execute(f"SET {key}={value}" if value else f"RESET {key}", told=False)
+                self.set(key, value)
 
 
 def _mapping(value: Any) -> dict[str, str]:

@@ -41,26 +41,56 @@ class LostHistoryPolicy(Enum):
     RECOMPUTE = "recompute"
 
 
+class SchemaChange(Enum):
+    """What to do when the SELECT has other columns than the table. IGNORE, which is what dbt says where a model says
+    nothing: no more than for any other edit, so the table is rebuilt with them; APPEND, SYNC: in place."""
+
+    IGNORE = "ignore"
+    FAIL = "fail"
+    APPEND = "append_new_columns"
+    SYNC = "sync_all_columns"
+
+
+class ConfigurationChange(Enum):
+    """What to do when the table is not laid out as the configuration says: see to it, warn, or stop."""
+
+    APPLY = "apply"
+    CONTINUE = "continue"
+    FAIL = "fail"
+
+
 @dataclass(frozen=True)
 class Spec:
-    """One dynamic table. target: its name in Spark SQL; sql: the compiled SELECT; place: model file, for messages;
-    layout: clauses of its CREATE TABLE but for properties; unique_key: as declared, () if not;
-    deterministic: functions of the user's own that give equal values for equal arguments, in lower case; versionings:
-    what the relations it reads declare of their versions, by dotted name."""
+    """One dynamic table.
+
+    target: its name in Spark SQL; sql: the compiled SELECT; place: model file, for messages; layout: clauses of its
+    CREATE TABLE but for properties, of which partition_by, cluster_by and location are also given apart, () and ""
+    where nothing is configured; constraints: name in lower case -> condition that every row meets; unique_key: as
+    declared, () if not; may_rebuild: whether a table that is there may be replaced; deterministic: functions of the
+    user's own that give equal values for equal arguments, in lower case; versionings: what the relations it reads
+    declare of their versions, by dotted name.
+    """
 
     target: str
     sql: str
     place: str = ""
     layout: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+    partition_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    location: str = ""
+    constraints: Mapping[str, str] = field(default_factory=dict)
     unique_key: tuple[str, ...] = ()
     refresh_mode: RefreshMode = RefreshMode.AUTO
     changelog_mode: ChangelogMode = ChangelogMode.AUTO
     source_change_feed: ChangeFeedPolicy = ChangeFeedPolicy.ENABLE
     on_lost_history: LostHistoryPolicy = LostHistoryPolicy.FAIL
+    on_schema_change: SchemaChange = SchemaChange.IGNORE
+    on_configuration_change: ConfigurationChange = ConfigurationChange.APPLY
     full_refresh: bool = False
     deterministic: frozenset[str] = frozenset()
     versionings: Mapping[str, Versioning] = field(default_factory=dict)
+    may_rebuild: bool = True
 
 
 def choice(kind: type[Enum], value: object, option: str, place: str) -> Enum:

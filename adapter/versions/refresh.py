@@ -108,7 +108,8 @@ def _keep(spec: Spec, plan: Plan, engine: Engine, until: Mapping[str, int] | Non
     # Its key is none of its rows', and only the history's SELECT has to be maintainable.
     lost = LostHistoryPolicy.RECOMPUTE if spec.full_refresh else spec.on_lost_history
     beside = replace(
-        spec, target=plan.journal, sql=plan.events.sql, layout="", unique_key=(), full_refresh=False,
+        spec, target=plan.journal, sql=plan.events.sql, layout="", partition_by=(), cluster_by=(),
+        location="", constraints={}, unique_key=(), full_refresh=False,
         changelog_mode=ChangelogMode.RETRACT, refresh_mode=RefreshMode.AUTO, on_lost_history=lost,
     )  # fmt: skip
     try:

@@ -6,6 +6,12 @@
 
   {{ run_hooks(pre_hooks) }}
 
+  {%- if config.get('sql_header') -%}
+    {%- call statement('sql_header') -%}{{ config.get('sql_header') }}{%- endcall -%}
+  {%- endif -%}
+  {%- if config.get('contract').enforced -%}
+    {%- do get_assert_columns_equivalent(compiled_code) -%}
+  {%- endif -%}
   {%- set response = adapter.refresh_dynamic_table(
         target_relation, compiled_code, model, dynamic_table_layout(), should_full_refresh(), graph) -%}
   {%- do write(response.sql) -%}
@@ -23,7 +29,7 @@
 
 {#- How the table lies on disk: dbt-spark's own clauses, and Delta's liquid clustering. -#}
 {% macro dynamic_table_layout() -%}
-  {{ options_clause() }} {{ partition_cols(label='partitioned by') }} {{ liquid_clustered_cols() }} {{ clustered_cols(label='clustered by') }} {{ location_clause() }} {{ comment_clause() }}
+  {{ partition_cols(label='partitioned by') }} {{ liquid_clustered_cols() }} {{ location_clause() }} {{ comment_clause() }}
 {%- endmacro %}
 
 

@@ -10,6 +10,9 @@ dynamic_table.py   the adapter's verbs for the materialization `dynamic_table`
 stream_sources.py  streams as sources, landed before the models that stand on them
 watching.py        a dbt project as `dbt-dynamic watch` needs it
 cli/               the command line beside dbt's own
+constraints.py     contracts                 grants.py         permissions, or none
+catalog.py         docs and freshness        docs.py           persist_docs
+diagnosis.py       dbt debug                 python_models.py  Python models in this process
 """
 
 from dbt.adapters.base import AdapterPlugin

@@ -12,24 +12,30 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.spark_dynamic.constraints import constraints_of, contracted
 from dbt.adapters.spark_dynamic.docs import documenting
+from dbt.adapters.spark_dynamic.literals import sql_literal
 from dbt.adapters.spark_dynamic.temporal import check_late_versions, require_temporal_join, versionings
 from dbt_spark_dynamic.commit.changelog import changelog
 from dbt_spark_dynamic.commit.classic import ClassicEngine
+from dbt_spark_dynamic.commit.drift import checked_by
 from dbt_spark_dynamic.commit.engine import Engine, Table
-from dbt_spark_dynamic.commit.outcome import Outcome
+from dbt_spark_dynamic.commit.ledger import USER_METADATA, writing_as
+from dbt_spark_dynamic.commit.outcome import Code, Outcome
 from dbt_spark_dynamic.commit.refresh import refresh
 from dbt_spark_dynamic.commit.remote import SqlEngine
 from dbt_spark_dynamic.commit.spec import (
     ChangeFeedPolicy,
     ChangelogMode,
+    ConfigurationChange,
     LostHistoryPolicy,
     RefreshMode,
+    SchemaChange,
     Spec,
     choice,
 )
 from dbt_spark_dynamic.commit.standing import lags, unequal_rows
-from dbt_spark_dynamic.errors import DynamicTableError
+from dbt_spark_dynamic.errors import ConfigError, DynamicTableError
 from dbt_spark_dynamic.versions.refresh import refresh_versions
 from dbt_spark_dynamic.watch.lag import target_lag
 
@@ -63,6 +69,7 @@ class DynamicTableResponse(AdapterResponse):
     table: str = ""
     version: int = -1
     volatile: bool = False
+    altered: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, outcome: Outcome, statements: list[str]) -> DynamicTableResponse:
@@ -100,13 +107,19 @@ class DynamicTables(metaclass=AdapterMeta):
             logger.debug(f"On {relation}: {statement}")
 
         try:
-            spec = spec_of(relation.render(), sql, model, layout, full_refresh, graph)
+            constraints = constraints_of(model, type(self))  # type: ignore[arg-type]
+            spec = spec_of(relation.render(), contracted(sql, model), model, layout, full_refresh, graph, constraints)
             self.maintained[model["unique_id"]] = _refreshing(replace(spec, full_refresh=False), model["config"])
             outcome = _refreshing(spec, model["config"])(self._engine(sent), {})
         except DynamicTableError as error:
             raise DbtRuntimeError(str(error)) from error
         for note in outcome.notes:
             logger.warning(note)
+        # In dbt's own words for materialized views.
+        if outcome.altered:
+            logger.debug(f"Applying ALTER to: {relation}")
+        elif outcome.reason is not None and outcome.code is Code.CREATED:
+            logger.debug(f"Applying REPLACE to: {relation}")
         return DynamicTableResponse.of(outcome, statements)
 
     @available
@@ -178,6 +191,31 @@ class DynamicTables(metaclass=AdapterMeta):
                 known.pop(name, None)
         return versions
 
+    @available
+    def table_properties(self, model: dict[str, Any], file_format: str | None) -> dict[str, str]:
+        """TBLPROPERTIES of a table of any kind: those configured, and on Delta the constraints of the contract."""
+        properties = {k: property_text(v) for k, v in (model["config"].get("tblproperties") or {}).items()}
+        if file_format != "delta":
+            return properties
+        return properties | checked_by(constraints_of(model, type(self)))  # type: ignore[arg-type]
+
+    @available
+    def text_literal(self, value: str) -> str:
+        """A string literal of Spark's SQL."""
+        return sql_literal(value)
+
+    def mark_commits(self, materialized: str) -> bool:
+        """Lets what this connection commits from now on say what kind of model it is; False if it says something else
+        already."""
+        engine = self._engine(lambda _: None)
+        if engine.setting(USER_METADATA):
+            return False
+        engine.set(USER_METADATA, writing_as(materialized))
+        return True
+
+    def unmark_commits(self) -> None:
+        self._engine(lambda _: None).set(USER_METADATA, "")
+
     def _engine(self, sent: Callable[[str], None]) -> Engine:
         """The session in this process where there is one, else SQL over this thread's connection. sent: told every
         statement before it runs."""
@@ -201,36 +239,76 @@ def _refreshing(spec: Spec, config: Mapping[str, Any]) -> Refreshing:
 
 
 def spec_of(
-    target: str, sql: str, model: dict[str, Any], layout: str, full_refresh: bool, graph: dict[str, Any]
+    target: str,
+    sql: str,
+    model: dict[str, Any],
+    layout: str,
+    full_refresh: bool,
+    graph: dict[str, Any],
+    constraints: dict[str, str],
 ) -> Spec:
-    """The model's configuration, read and checked. Raises ConfigError for a value that an option cannot have."""
+    """The model's configuration, read and checked. Raises ConfigError for a value that an option cannot have.
+
+    graph: what the model reads, as Jinja has it; constraints: of its contract."""
     config, place = model["config"], model.get("original_file_path", "")
+    _refuse_what_has_no_effect(config, place)
     if config.get("materialized") == "temporal_join":
         require_temporal_join(sql, place)
     check_late_versions(config, place)
     # It means nothing to a run, but this is where the user sees that it is wrong.
     target_lag(config.get("target_lag"), place)
+    root = config.get("location_root")
 
     def option(name: str, kind: Any) -> Any:
         value = config.get(name)
         return choice(kind, value, name, place) if value is not None else next(iter(kind))
-
-    def listed(name: str) -> list[Any]:
-        value = config.get(name) or []
-        return [value] if isinstance(value, str) else list(value)
 
     return Spec(
         target=target,
         sql=sql,
         place=place,
         layout=" ".join(layout.split()),
-        properties={k: str(v) for k, v in (config.get("tblproperties") or {}).items()},
-        unique_key=tuple(listed("unique_key")),
+        properties={k: property_text(v) for k, v in (config.get("tblproperties") or {}).items()},
+        partition_by=_listed(config.get("partition_by")),
+        cluster_by=_listed(config.get("liquid_clustered_by")),
+        location=f"{root}/{model['alias']}" if root else "",
+        constraints=constraints,
+        unique_key=_listed(config.get("unique_key")),
         refresh_mode=option("refresh_mode", RefreshMode),
         changelog_mode=option("changelog_mode", ChangelogMode),
         source_change_feed=option("source_change_feed", ChangeFeedPolicy),
         on_lost_history=option("on_source_history_lost", LostHistoryPolicy),
+        on_schema_change=option("on_schema_change", SchemaChange),
+        on_configuration_change=option("on_configuration_change", ConfigurationChange),
         full_refresh=full_refresh,
-        deterministic=frozenset(str(f).lower() for f in listed("deterministic_functions")),
+        deterministic=frozenset(f.lower() for f in _listed(config.get("deterministic_functions"))),
         versionings=versionings(model, graph),
+        may_rebuild=config.get("full_refresh") is not False,
     )
+
+
+def property_text(value: Any) -> str:
+    """A value of `tblproperties` as Delta keeps it: YAML's true is not Python's."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _listed(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value or ())
+
+
+def _refuse_what_has_no_effect(config: dict[str, Any], place: str) -> None:
+    if (config.get("file_format") or "delta") != "delta":
+        raise ConfigError(
+            f"file_format: '{config['file_format']}', but a dynamic table is a Delta table.",
+            where=place,
+            why="its refreshes are Delta commits",
+            remedy="set file_format='delta' for this model, or leave it out",
+        )
+    instead = {
+        "clustered_by": "Delta has no buckets: set liquid_clustered_by",
+        "buckets": "Delta has no buckets: set liquid_clustered_by",
+        "options": "a Delta table keeps none: set tblproperties",
+    }
+    for name, remedy in instead.items():
+        if config.get(name):
+            raise ConfigError(f"{name} has no effect on a dynamic table.", where=place, remedy=remedy)

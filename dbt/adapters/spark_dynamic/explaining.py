@@ -9,6 +9,7 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.spark_dynamic.constraints import constraints_of, contracted
 from dbt.adapters.spark_dynamic.dynamic_table import spec_of
 from dbt_spark_dynamic.errors import DynamicTableError
 from dbt_spark_dynamic.explain.explanation import Explanation, explain
@@ -40,10 +41,12 @@ class Explaining(metaclass=AdapterMeta):
                 f"are the table's ({', '.join(EXPLAINED)})"
             )
         relation = self.Relation.create_from(self.config, node)  # type: ignore[attr-defined]
+        model = node.to_dict()
+        constraints = constraints_of(model, type(self))  # type: ignore[arg-type]
         engine = self._engine(lambda statement: logger.debug(f"On {relation}: {statement}"))  # type: ignore[attr-defined]
         try:
-            model = node.to_dict()
-            spec = spec_of(relation.render(), node.compiled_code, model, "", False, self._read_by(node))
+            sql = contracted(node.compiled_code, model)
+            spec = spec_of(relation.render(), sql, model, "", False, self._read_by(node), constraints)
             if node.config.materialized == "versioned_table":
                 spec = maintained(spec, model["config"], engine)
             return explain(spec, engine)

@@ -7,21 +7,30 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.base import BaseRelation
+from dbt.adapters.base import BaseRelation, PythonJobHelper
 from dbt.adapters.base.impl import AdapterTrackingRelationInfo
 from dbt.adapters.contracts.relation import RelationConfig
+from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
+from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.spark_dynamic import __version__
+from dbt.adapters.spark_dynamic.catalog import Catalog
 from dbt.adapters.spark_dynamic.connections import SparkDynamicConnectionManager
+from dbt.adapters.spark_dynamic.constraints import SUPPORT
+from dbt.adapters.spark_dynamic.diagnosis import diagnose, report
 from dbt.adapters.spark_dynamic.dynamic_table import DynamicTables
 from dbt.adapters.spark_dynamic.explaining import Explaining
+from dbt.adapters.spark_dynamic.grants import Grants
+from dbt.adapters.spark_dynamic.python_models import SessionJob
 from dbt.adapters.spark_dynamic.seeds import Seeds
 from dbt.adapters.spark_dynamic.stream_sources import StreamSources
 from dbt_spark_dynamic.embedded.jars import packages_for
 
 if TYPE_CHECKING:
     import agate
+
+logger = AdapterLogger("Spark Dynamic")
 
 # What dbt-spark can MERGE into.
 MERGEABLE = ("delta", "iceberg", "hudi")
@@ -32,7 +41,10 @@ READS_STREAMS = ("model", "snapshot")
 
 @dataclass
 class SparkDynamicConfig(SparkConfig):
-    """Model configs: dbt-spark's, and those of `dynamic_table`, `versioned_table` and `temporal_join`."""
+    """Model configs: dbt-spark's, and those of our materializations.
+
+    on_schema_change and on_configuration_change are dbt's own.
+    """
 
     file_format: str = "delta"
     unique_key: str | list[str] | None = None
@@ -66,9 +78,10 @@ class SparkDynamicConfig(SparkConfig):
     late_versions: str | None = None
 
 
-class SparkDynamicAdapter(DynamicTables, StreamSources, Explaining, Seeds, SparkAdapter):
+class SparkDynamicAdapter(DynamicTables, StreamSources, Explaining, Catalog, Grants, Seeds, SparkAdapter):
     ConnectionManager = SparkDynamicConnectionManager
     AdapterSpecificConfigs = SparkDynamicConfig
+    CONSTRAINT_SUPPORT = SUPPORT
 
     @classmethod
     def get_adapter_run_info(cls, config: RelationConfig) -> AdapterTrackingRelationInfo:
@@ -89,7 +102,7 @@ class SparkDynamicAdapter(DynamicTables, StreamSources, Explaining, Seeds, Spark
 
     def pre_model_hook(self, config: Any) -> None:
         """Land the streams that the model stands on, and fill in what it leaves open: Delta as its format, MERGE where
-        there is a key to merge by.
+        there is a key to merge by. Raises DbtRuntimeError for grants where Spark has none.
 
         dbt-spark's materializations read these configs one by one with a default of their own
         (parquet, append), so the place to change the default is the config itself.
@@ -97,6 +110,7 @@ class SparkDynamicAdapter(DynamicTables, StreamSources, Explaining, Seeds, Spark
         if config.model.resource_type in READS_STREAMS:
             self.land_streams(config.model)
         node = config.model.config
+        self.refuse_grants(config.model)
         if node.get("materialized") in WITHOUT_FILES:
             return super().pre_model_hook(config)
         if node.get("file_format") is None:
@@ -104,7 +118,33 @@ class SparkDynamicAdapter(DynamicTables, StreamSources, Explaining, Seeds, Spark
         if node.get("materialized") == "incremental" and node.get("incremental_strategy") is None:
             by_key = node.get("unique_key") and node["file_format"] in MERGEABLE
             node["incremental_strategy"] = "merge" if by_key else "append"
-        return super().pre_model_hook(config)
+        super().pre_model_hook(config)
+        # A dynamic table that becomes an incremental model and then one again tells its commits from a stranger's.
+        return node.get("materialized") == "incremental" and self.mark_commits("incremental")
+
+    def post_model_hook(self, config: Any, context: Any) -> None:
+        if context:
+            self.unmark_commits()
+        super().post_model_hook(config, context)
+
+    @property
+    def default_python_submission_method(self) -> str:
+        return "session"
+
+    @property
+    def python_submission_helpers(self) -> dict[str, type[PythonJobHelper]]:
+        return {**super().python_submission_helpers, "session": SessionJob}
+
+    def debug_query(self) -> None:
+        """`dbt debug`: says what dynamic tables need and whether it is there. Raises DbtRuntimeError if something is
+        missing without which there are none."""
+        super().debug_query()
+        session = getattr(self.connections.get_thread_connection().handle, "session", None)
+        jvm = getattr(session, "_jvm", None) if hasattr(session, "_jsparkSession") else None
+        java = jvm.java.lang.System.getProperty("java.version") if jvm is not None else None
+        missing = report(diagnose(self._engine(lambda _: None), java), logger.info)
+        if missing:
+            raise DbtRuntimeError(missing)
 
     def _build_spark_relation_list(
         self,

@@ -1,0 +1,73 @@
+"""dbt's tests of contracts, with Spark's types; what Delta is asked to enforce is part of CREATE TABLE."""
+
+from __future__ import annotations
+
+import pytest
+from dbt.tests.adapter.constraints import test_constraints as constraints
+
+# The value in SQL, its type in the contract, and that type in dbt's message.
+DATA_TYPES = [
+    ["1", "int", "INT"],
+    ["'1'", "string", "STRING"],
+    ["true", "boolean", "BOOLEAN"],
+    ["timestamp '2013-11-03 00:00:00'", "timestamp", "TIMESTAMP"],
+    ["array('a', 'b', 'c')", "array<string>", "ARRAY<STRING>"],
+    ["cast(1 as decimal(10, 2))", "decimal(10,2)", "DECIMAL(10,2)"],
+]
+
+
+class OfSpark:
+    @pytest.fixture
+    def string_type(self) -> str:
+        return "STRING"
+
+    @pytest.fixture
+    def int_type(self) -> str:
+        return "INT"
+
+    @pytest.fixture
+    def data_types(self) -> list[list[str]]:
+        return DATA_TYPES
+
+
+class TestTableColumnsEqual(OfSpark, constraints.BaseTableConstraintsColumnsEqual):
+    pass
+
+
+class TestViewColumnsEqual(OfSpark, constraints.BaseViewConstraintsColumnsEqual):
+    pass
+
+
+class TestIncrementalColumnsEqual(OfSpark, constraints.BaseIncrementalConstraintsColumnsEqual):
+    pass
+
+
+class Enforced:
+    """A violated constraint leaves the table as it was, and the message names it."""
+
+    @pytest.fixture(scope="class")
+    def expected_error_messages(self) -> list[str]:
+        return ["DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "id_not_null"]
+
+
+class TestTableRollback(Enforced, constraints.BaseConstraintsRollback):
+    pass
+
+
+class TestIncrementalRollback(Enforced, constraints.BaseIncrementalConstraintsRollback):
+    pass
+
+
+CREATED = """
+create or replace table <model_identifier>
+using delta
+tblproperties (
+  'delta.constraints.{}' = '(id > 0)', 'delta.constraints.{}' = 'id >= 1',
+  'delta.constraints.id_not_null' = 'id IS NOT NULL'
+)
+as
+select id, color, date_day from (
+    -- depends_on: <foreign_key_model_identifier>
+    select 'blue' as color, 1 as id, '2019-01-01' as date_day
+) as model_subq
+"""

@@ -1,0 +1,20 @@
+{#- on_schema_change of incremental models. Delta drops columns once they go by names of their own in its files. -#}
+{% macro spark_dynamic__alter_relation_add_remove_columns(relation, add_columns, remove_columns) %}
+  {%- if add_columns %}
+    {%- do run_query('alter table ' ~ relation ~ ' add columns (' ~ column_list(add_columns, types=true) ~ ')') -%}
+  {%- endif %}
+  {%- if remove_columns %}
+    {%- if not relation.is_delta -%}
+      {{ exceptions.raise_compiler_error(relation ~ ' is not a Delta table, and Spark drops no columns of any other') }}
+    {%- endif -%}
+    {%- do run_query("alter table " ~ relation ~ " set tblproperties ('delta.columnMapping.mode' = 'name')") -%}
+    {%- do run_query('alter table ' ~ relation ~ ' drop columns (' ~ column_list(remove_columns) ~ ')') -%}
+  {%- endif %}
+{% endmacro %}
+
+
+{% macro column_list(columns, types=false) -%}
+  {%- for column in columns -%}
+    {{ adapter.quote(column.name) }}{{ ' ' ~ column.data_type if types }}{{ ', ' if not loop.last }}
+  {%- endfor -%}
+{%- endmacro %}
