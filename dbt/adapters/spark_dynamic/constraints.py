@@ -43,8 +43,11 @@ def constraints_of(model: dict[str, Any], adapter: type[BaseAdapter]) -> dict[st
 
 
 def contracted(sql: str, model: dict[str, Any]) -> str:
-    """The SELECT of a model, with its columns in the order of its contract if it has one that is enforced."""
-    if not _is_enforced(model):
+    """The SELECT of a model, with its columns in the order of its contract if it has one that is enforced.
+
+    The contract of a versioned table is about the versions, and its SELECT about what they are versions of.
+    """
+    if not _is_enforced(model) or model["config"].get("materialized") == "versioned_table":
         return sql
     columns = ", ".join(_in_sql(column) for column in model["columns"].values())
     return f"select {columns} from (\n{sql.strip().removesuffix(';')}\n) as model_subq"
