@@ -9,8 +9,8 @@
   {%- if config.get('sql_header') -%}
     {%- call statement('sql_header') -%}{{ config.get('sql_header') }}{%- endcall -%}
   {%- endif -%}
-  {%- if config.get('contract').enforced -%}
-    {%- do get_assert_columns_equivalent(compiled_code) -%}
+  {%- if config.get('contract').enforced and config.get('materialized') != 'versioned_table' -%}
+    {%- do get_assert_columns_equivalent(adapter.analyzable(compiled_code)) -%}
   {%- endif -%}
   {%- set response = adapter.refresh_dynamic_table(
         target_relation, compiled_code, model, dynamic_table_layout(), should_full_refresh(), graph) -%}

@@ -35,6 +35,7 @@ from dbt_spark_dynamic.commit.spec import (
     choice,
 )
 from dbt_spark_dynamic.commit.standing import lags, unequal_rows
+from dbt_spark_dynamic.dialect import without_as_of
 from dbt_spark_dynamic.errors import ConfigError, DynamicTableError
 from dbt_spark_dynamic.versions.refresh import refresh_versions
 from dbt_spark_dynamic.watch.lag import target_lag
@@ -198,6 +199,11 @@ class DynamicTables(metaclass=AdapterMeta):
         if file_format != "delta":
             return properties
         return properties | checked_by(constraints_of(model, type(self)))  # type: ignore[arg-type]
+
+    @available
+    def analyzable(self, sql: str) -> str:
+        """A SELECT with the columns of this one that Spark can analyze: it does not know a join at the time of a row."""
+        return without_as_of(sql)
 
     @available
     def text_literal(self, value: str) -> str:
