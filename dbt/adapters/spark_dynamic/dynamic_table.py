@@ -202,7 +202,7 @@ class DynamicTables(metaclass=AdapterMeta):
 
     @available
     def analyzable(self, sql: str) -> str:
-        """A SELECT with the columns of this one that Spark can analyze: it does not know a join at the time of a row."""
+        """A SELECT with the same columns that Spark can analyze: it does not know a join at the time of a row."""
         return without_as_of(sql)
 
     @available
