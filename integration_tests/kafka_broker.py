@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 from dbt_spark_dynamic.embedded.java import find_java_home
@@ -61,17 +62,37 @@ def broker(folder: Path) -> Iterator[str]:
 
 
 def jars(java: Path) -> Path:
-    """Fetched once per user."""
+    return fetched(java, f"kafka-{VERSION}", "org.apache.kafka", "kafka_2.13", VERSION)
+
+
+def token_provider() -> Path:
+    """The jar that Spark's package for Kafka needs and not every mirror has for every Spark: this one's, or that of an
+    older one, which serves as well. Raises NoJars."""
+    java = find_java_home(cache_folder() / "java") / "bin/java"
+    artifact = "spark-token-provider-kafka-0-10_2.13"
+    why = NoJars()
+    for spark in (version("pyspark"), "4.0.0"):
+        try:
+            libs = fetched(java, f"{artifact}-{spark}", "org.apache.spark", artifact, spark, "-notransitive")
+            return next(libs.glob("spark-token-provider-*.jar"))
+        except NoJars as error:
+            why = error
+    raise why
+
+
+def fetched(java: Path, name: str, *dependency: str) -> Path:
+    """A folder of jars, fetched once per user. Raises NoJars."""
     from pyspark.find_spark_home import _find_spark_home
 
-    libs = cache_folder() / f"kafka-{VERSION}"
+    libs = cache_folder() / name
     if not libs.is_dir():
         (ivy,) = Path(_find_spark_home()).glob("jars/ivy-*.jar")
         draft = libs.with_name(f"{libs.name}.{os.getpid()}")
-        fetch = [str(java), "-jar", str(ivy), "-dependency", "org.apache.kafka", "kafka_2.13", VERSION]
+        coordinates, more = dependency[:3], dependency[3:]
+        fetch = [str(java), "-jar", str(ivy), "-dependency", *coordinates, *more]
         where = ["-cache", str(draft / "ivy"), "-retrieve", f"{draft}/libs/[artifact]-[revision].[ext]"]
         found = subprocess.run([*fetch, "-confs", "default", *where], capture_output=True, text=True, timeout=400)
-        if found.returncode or not (draft / "libs").is_dir():
+        if found.returncode or not list((draft / "libs").glob("*.jar")):
             raise NoJars(found.stdout[-500:] + found.stderr[-500:])
         (draft / "libs").rename(libs)
     return libs

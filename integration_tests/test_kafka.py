@@ -11,19 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from integration_tests.kafka_broker import NoJars, broker
+from integration_tests.kafka_broker import NoJars, broker, token_provider
 
 SCRIPT = textwrap.dedent(
     """
     import json, os, sys
     from pathlib import Path
     from dbt.cli.main import dbtRunner
-    from dbt_spark_dynamic.embedded.jars import packages_for
+    from dbt_spark_dynamic.embedded.jars import SHIPPED, packages_for
     from dbt_spark_dynamic.embedded.session import open_session
     from dbt_spark_dynamic.embedded.settings import EmbeddedSettings
 
-    address, store = sys.argv[1], Path(os.environ["DBT_SPARK_DYNAMIC_STORE"])
-    spark = open_session(EmbeddedSettings(store, "in-memory", packages=packages_for({"kafka"})))
+    address, jar, store = *sys.argv[1:], Path(os.environ["DBT_SPARK_DYNAMIC_STORE"])
+    conf = {"spark.jars": jar, "spark.jars.excludes": f"{SHIPPED},org.apache.spark:spark-token-provider*"}
+    spark = open_session(EmbeddedSettings(store, "in-memory", packages=packages_for({"kafka"}), conf=conf))
 
     def produce(*values):
         rows = spark.createDataFrame([(v if isinstance(v, str) else json.dumps(v),) for v in values], "value string")
@@ -58,15 +59,18 @@ SCRIPT = textwrap.dedent(
 
 
 @pytest.fixture
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The broker's address, and a jar that Spark needs for it."""
     try:
+        jar = token_provider()
         with broker(tmp_path_factory.mktemp("kafka")) as found:
-            yield found
+            yield found, str(jar)
     except NoJars as error:
         pytest.skip(f"no Kafka here: {error}")
 
 
-def test_records_of_kafka_are_landed_and_maintained(address: str, tmp_path: Path) -> None:
+def test_records_of_kafka_are_landed_and_maintained(kafka: tuple[str, str], tmp_path: Path) -> None:
+    address = kafka[0]
     options = f"{{kafka.bootstrap.servers: '{address}', subscribe: clicks, startingOffsets: earliest}}"
     columns = ", ".join(
         f"{{name: {name}, data_type: {kind}}}"
@@ -86,7 +90,7 @@ def test_records_of_kafka_are_landed_and_maintained(address: str, tmp_path: Path
         (tmp_path / name).write_text(text)
     store = {"DBT_SPARK_DYNAMIC_STORE": str(tmp_path / "store"), "DBT_SEND_ANONYMOUS_USAGE_STATS": "0"}
     said = subprocess.run(
-        [sys.executable, "run.py", address], cwd=tmp_path, env={**os.environ, **store}, capture_output=True, text=True,
+        [sys.executable, "run.py", *kafka], cwd=tmp_path, env={**os.environ, **store}, capture_output=True, text=True,
         timeout=600,
     )  # fmt: skip
     assert said.returncode == 0 and said.stdout.endswith("DONE\n"), said.stdout[-4000:] + said.stderr[-4000:]
