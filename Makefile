@@ -13,7 +13,7 @@ setup: $(STAMP)
 demo: $(STAMP)
 	@$(PY) -m integration_tests.demo
 
-# Everything: laws and units without Spark, and real Spark, Delta and dbt; two files at a time, each with its own Spark.
+# Laws and units without Spark, and real Spark, Delta and dbt; two files at a time, each with its own Spark. All but conformance.
 test: $(STAMP)
 	@$(PY) -m pytest -n 2 --dist loadfile tests integration_tests
 
