@@ -190,7 +190,7 @@ def test_what_cannot_be_joined_is_said_with_place_reason_and_remedy(shop: DbtPro
         of_model = said[said.index(f"(models/{name}.sql)") :]
         for text in expected:
             assert text in of_model, f"{name}: {text}\n{said}"
-    assert "models/no_key.sql, line 3 of the compiled SQL" in said and "remedy:" in said
+    assert "models/no_key.sql, line 4 of the compiled SQL" in said and "remedy:" in said
     assert {row["tableName"] for row in shop.sql("show tables")} == {"orders", "rates", "versioned_rates", "newest"}
 
 
