@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Iterable
-from pathlib import Path
 
 import click
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
-
-from dbt_spark_dynamic.embedded.session import open_session
-from dbt_spark_dynamic.embedded.settings import EmbeddedSettings
-from dbt_spark_dynamic.embedded.start_error import StartError
 
 from .cases import CASES, CHANGES
 from .one_row import Measured, OneRow
-
-CONF = {"spark.sql.ansi.enabled": "false"}
-"""As dbt-spark sets it for every connection."""
+from .session import benchmark_session, console_of
 
 
 @click.command()
@@ -35,14 +26,8 @@ CONF = {"spark.sql.ansi.enabled": "false"}
 )
 def benchmark(rows: int, repeat: int, models: tuple[str, ...]) -> None:
     """One changed row over a large source: seconds, SQL statements, and the ratios to a bare MERGE and a rebuild."""
-    # Into a file, the table is as wide as it is.
-    console = Console() if sys.stdout.isatty() else Console(width=140)
-    with tempfile.TemporaryDirectory(prefix="dbt-spark-dynamic-", ignore_cleanup_errors=True) as folder:
-        try:
-            spark = open_session(EmbeddedSettings(store=Path(folder), catalog="in-memory", conf=CONF))
-        except StartError as error:
-            console.print(str(error), style="red", markup=False)
-            sys.exit(2)
+    console = console_of(140)
+    with benchmark_session(console) as (spark, _):
         run = OneRow(spark, rows, repeat, [case for case in CASES if not models or case.name in models])
         with console.status(f"Making a source of {rows:,} rows") as status:
             run.load()

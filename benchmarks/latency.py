@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import statistics
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -19,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from dbt_spark_dynamic.commit.classic import ClassicEngine
@@ -29,13 +26,11 @@ from dbt_spark_dynamic.commit.ledger import Entry
 from dbt_spark_dynamic.commit.outcome import Outcome
 from dbt_spark_dynamic.commit.refresh import refresh
 from dbt_spark_dynamic.commit.spec import Spec
-from dbt_spark_dynamic.embedded.session import open_session
-from dbt_spark_dynamic.embedded.settings import EmbeddedSettings
 from dbt_spark_dynamic.watch.graph import Watched
 from dbt_spark_dynamic.watch.project import Built
 from dbt_spark_dynamic.watch.watch import Watch
 
-from .__main__ import CONF
+from .session import benchmark_session, console_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -229,9 +224,8 @@ def percentile(values: Iterable[float], share: float) -> float:
 @click.option("--commits", default=100, show_default=True, help="Commits that are timed.")
 def latency(rows: int, commits: int) -> None:
     """Seconds from the commit of a base table to that of each table of a watched chain, beside a bare stream."""
-    console = Console() if sys.stdout.isatty() else Console(width=120)
-    with tempfile.TemporaryDirectory(prefix="dbt-spark-dynamic-", ignore_cleanup_errors=True) as folder:
-        spark = open_session(EmbeddedSettings(store=Path(folder), catalog="in-memory", conf=CONF))
+    console = console_of(120)
+    with benchmark_session(console) as (spark, folder):
         run = Latency(spark, rows, commits)
         with console.status(f"Making a source of {rows:,} rows") as status:
             run.load()

@@ -5,26 +5,19 @@
 
 from __future__ import annotations
 
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
-from dbt_spark_dynamic.embedded.session import open_session
-from dbt_spark_dynamic.embedded.settings import EmbeddedSettings
-from dbt_spark_dynamic.embedded.start_error import StartError
 from dbt_spark_dynamic.reading.relations import Versioning
 from integration_tests.maintained import Maintained
 
-from .__main__ import CONF
+from .session import benchmark_session, console_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -141,16 +134,11 @@ class Orders:
 @click.option("--sample", default=20_000, show_default=True, help="Orders that the plain range join is timed with.")
 def benchmark(rows: int, versions: int, keys: tuple[int, ...], sample: int) -> None:
     """A temporal join built, and refreshed by changes of either side."""
-    console = Console() if sys.stdout.isatty() else Console(width=120)
+    console = console_of(120)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("keys", "what", "technique", "seconds"):
         table.add_column(heading, justify="right" if heading in ("keys", "seconds") else "left", no_wrap=True)
-    with tempfile.TemporaryDirectory(prefix="dbt-spark-dynamic-", ignore_cleanup_errors=True) as folder:
-        try:
-            spark = open_session(EmbeddedSettings(store=Path(folder), catalog="in-memory", conf=CONF))
-        except StartError as error:
-            console.print(str(error), style="red", markup=False)
-            sys.exit(2)
+    with benchmark_session(console) as (spark, _):
         run = Orders(spark, rows, versions, sample)
         with console.status("Starting") as status:
             for n in keys:

@@ -48,7 +48,8 @@ def broker(folder: Path) -> Iterator[str]:
     properties = folder / "server.properties"
     properties.write_text(PROPERTIES.format(port=port, controller=controller, folder=folder))
     run = [str(java), "-Xmx512m", "-cp", f"{libs}/*"]
-    cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[:22]
+    # Without the dash that one may begin with, which the tool would take for an option.
+    cluster = base64.b64encode(uuid.uuid4().bytes, b"AB").decode()[:22]
     tool = [*run, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
     subprocess.run(tool, check=True, capture_output=True, timeout=SECONDS_TO_START)
     with open(folder / "broker.log", "wb") as log:

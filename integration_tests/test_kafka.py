@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import textwrap
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from integration_tests.kafka_broker import NoJars, broker, token_provider
+from integration_tests.own_process import shop_project
 
 SCRIPT = textwrap.dedent(
     """
@@ -77,20 +77,14 @@ def test_records_of_kafka_are_landed_and_maintained(kafka: tuple[str, str], tmp_
         for name, kind in (("user", "string"), ("n", "int"), ("kafka_partition", "int"), ("kafka_offset", "bigint"))
     )
     files = {
-        "profiles.yml": "shop: {target: dev, outputs: {dev: {type: spark_dynamic, schema: shop, catalog: in-memory}}}",
-        "dbt_project.yml": "name: shop\nversion: '1.0'\nprofile: shop\n",
         "models/sources.yml": f"sources: [{{name: shop, tables: [{{name: clicks, meta: {{stream: {{format: kafka, "
         f"options: {options}}}}}, columns: [{columns}]}}]}}]",
         "models/per_user.sql": "{{ config(materialized='dynamic_table') }}\n"
         "select coalesce(user, 'None') as user, sum(n) as n from {{ source('shop', 'clicks') }} group by 1",
         "run.py": SCRIPT,
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    store = {"DBT_SPARK_DYNAMIC_STORE": str(tmp_path / "store"), "DBT_SEND_ANONYMOUS_USAGE_STATS": "0"}
+    environment = shop_project(tmp_path, files)
     said = subprocess.run(
-        [sys.executable, "run.py", *kafka], cwd=tmp_path, env={**os.environ, **store}, capture_output=True, text=True,
-        timeout=600,
-    )  # fmt: skip
+        [sys.executable, "run.py", *kafka], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600
+    )
     assert said.returncode == 0 and said.stdout.endswith("DONE\n"), said.stdout[-4000:] + said.stderr[-4000:]

@@ -7,7 +7,6 @@ that version names; and the tables of a chain are compared down to the base tabl
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -33,6 +32,7 @@ from dbt_spark_dynamic.watch.events import Event, Kind
 from dbt_spark_dynamic.watch.watch import Watch
 from integration_tests.conftest import DbtProject
 from integration_tests.maintained import Maintained
+from integration_tests.own_process import shop_project
 
 QUERIES = {
     "per_user": "SELECT who, COUNT(*) AS n, SUM(amount) AS total FROM {s}.clicks GROUP BY who",
@@ -296,24 +296,14 @@ WRITER = textwrap.dedent(
 
 def test_the_command_ends_cleanly_on_sigterm(tmp_path: Path) -> None:
     """The whole command as a process of its own, with a store of its own."""
-    profile = "shop: {target: dev, outputs: {dev: {type: spark_dynamic, schema: shop, catalog: in-memory}}}"
     files = {
-        "profiles.yml": profile,
-        "dbt_project.yml": "name: shop\nversion: '1.0'\nprofile: shop\n"
-        "on-run-start: create table if not exists shop.clicks (id int, user string) using delta\n",
         "models/per_user.sql": "{{ config(materialized='dynamic_table') }}\n"
         "select user, count(*) as n from {{ this.schema }}.clicks group by user",
         "run.py": WRITER,
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+    start = "on-run-start: create table if not exists shop.clicks (id int, user string) using delta\n"
+    environment = shop_project(tmp_path, files, start)
     log = tmp_path / "events.jsonl"
-    environment = {
-        **os.environ,
-        "DBT_SPARK_DYNAMIC_STORE": str(tmp_path / "store"),
-        "DBT_SEND_ANONYMOUS_USAGE_STATS": "0",
-    }
     command = [sys.executable, "run.py", "watch", "--event-log", str(log), "--profiles-dir", "."]
     with open(tmp_path / "said", "w") as said:
         process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=said, stderr=subprocess.STDOUT)

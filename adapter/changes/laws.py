@@ -6,7 +6,6 @@ The laws themselves are carried out in `differentiate.py`, `affected.py`, `restr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import singledispatch
 
 from ..algebra.clock import reads
 from ..algebra.nodes import Aggregate, Filter, Generate, Join, JoinKind, Node, Project, Scan, UnionAll, Unit, Window
@@ -55,8 +54,6 @@ ONE_PARTITION = Law("keyed", "Δω(R) = ω(R⁺) − ω(R⁻)", "all rows: witho
 ADDITIVE = Law(
     "additive", "γ(R⁺) = γ(R⁻) ⊕ γ(ΔR)", "changed rows alone; groups that change and table cannot settle are keyed"
 )
-
-
 PROCESSED = Law(
     "at processing time",
     "Δ(L ⋈ now(V)) = (L⁺ ⋉ K) ⋈ V⁺ − what the table holds for K, K = keys of ΔL",
@@ -64,56 +61,24 @@ PROCESSED = Law(
 )
 
 
-@singledispatch
+ALWAYS: dict[type[Node], Law] = {Scan: SOURCE, Unit: CONSTANT, Project: PROJECT, Generate: GENERATE, UnionAll: UNION}
+"""The law of nodes that have but one."""
+
+
 def law_of(node: Node) -> Law:
     """The law by which `change` derives a node of a model."""
-    raise NotImplementedError(f"no law of change for {type(node).__name__}")
-
-
-@law_of.register
-def _(node: Scan) -> Law:
-    return SOURCE
-
-
-@law_of.register
-def _(node: Unit) -> Law:
-    return CONSTANT
-
-
-@law_of.register
-def _(node: Filter) -> Law:
-    return MOVING if reads(node.predicate) else FILTER
-
-
-@law_of.register
-def _(node: Project) -> Law:
-    return PROJECT
-
-
-@law_of.register
-def _(node: Generate) -> Law:
-    return GENERATE
-
-
-@law_of.register
-def _(node: UnionAll) -> Law:
-    return UNION
-
-
-@law_of.register
-def _(node: Join) -> Law:
-    if node.as_of is not None and node.as_of.time is None:
-        return PROCESSED
-    return INNER if node.kind is JoinKind.INNER else ONE_SIDED
-
-
-@law_of.register
-def _(node: Aggregate) -> Law:
-    if not node.groups:
-        return WHOLE
-    return GROUPS if node.aggregates else DISTINCT
-
-
-@law_of.register
-def _(node: Window) -> Law:
-    return PARTITIONS if node.partition else ONE_PARTITION
+    match node:
+        case Filter():
+            return MOVING if reads(node.predicate) else FILTER
+        case Join():
+            if node.as_of is not None and node.as_of.time is None:
+                return PROCESSED
+            return INNER if node.kind is JoinKind.INNER else ONE_SIDED
+        case Aggregate():
+            if not node.groups:
+                return WHOLE
+            return GROUPS if node.aggregates else DISTINCT
+        case Window():
+            return PARTITIONS if node.partition else ONE_PARTITION
+        case _:
+            return ALWAYS[type(node)]

@@ -1,0 +1,22 @@
+"""A small dbt project for a process of its own, which has a store of its own, too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def shop_project(folder: Path, files: Mapping[str, str], project: str = "") -> dict[str, str]:
+    """Writes these files, and these lines into dbt_project.yml; returns the environment of its processes."""
+    settings = "type: spark_dynamic, schema: shop, catalog: in-memory"
+    written = {
+        "profiles.yml": f"shop: {{target: dev, outputs: {{dev: {{{settings}}}}}}}",
+        "dbt_project.yml": f"name: shop\nversion: '1.0'\nprofile: shop\n{project}",
+        **files,
+    }
+    for name, text in written.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    store = {"DBT_SPARK_DYNAMIC_STORE": str(folder / "store"), "DBT_SEND_ANONYMOUS_USAGE_STATS": "0"}
+    return {**os.environ, **store}
