@@ -72,7 +72,8 @@ def same_location(configured: str, actual: str) -> bool:
 
 def _properties(spec: Spec, table: Table) -> Iterator[Drift]:
     there = {_spelled(k): v for k, v in (table.properties or {}).items()}
-    for name, value in spec.properties.items():
+    # In one order, whatever order dbt's parser read them in.
+    for name, value in sorted(spec.properties.items()):
         held = there.get(_spelled(name))
         if PROTOCOL.match(name) or held == value or (held is not None and held.lower() == value.lower()):
             continue

@@ -6,6 +6,7 @@ import atexit
 import logging
 import os
 import subprocess
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -57,8 +58,10 @@ def java_environment(store: Store, is_local: bool) -> dict[str, str]:
 
 
 def silence_pyspark() -> None:
-    """Keep pyspark from printing a JSON line with a Java stack for each failed statement: dbt shows the error."""
+    """Keep pyspark from printing a JSON line with a Java stack for each failed statement, for dbt shows the error; and
+    from warning of a pandas that nothing here uses, as it does in every process that finds a new one installed."""
     logging.getLogger("SQLQueryContextLogger").disabled = True
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 
 @contextmanager

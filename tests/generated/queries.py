@@ -1,6 +1,7 @@
 """Random SELECTs over the shapes that are maintained, nested in any order, as Spark SQL that DuckDB understands too.
 
-Among them outer, semi and anti joins, INTERSECT and EXCEPT, subqueries of WHERE, windows and grouping sets.
+Among them outer, semi, anti and range joins, INTERSECT and EXCEPT with and without ALL, subqueries of WHERE, HAVING and
+the select list, windows with frames, top-N of a key and of the whole, grouping sets, and rows made of arrays.
 
 FROM items are tables, a view, CTEs (used more than once), and subqueries; joined by comma, CROSS, ON, USING, and with
 themselves.
@@ -24,6 +25,9 @@ KIND_OF = {
 MOST_ROWS = 400
 """What a FROM clause may be expected to give: joins that would give more are not made."""
 
+SET_OPERATIONS = ("UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL")
+FRAMES = ("1 PRECEDING AND CURRENT ROW", "1 PRECEDING AND 1 FOLLOWING", "CURRENT ROW AND 1 FOLLOWING")
+
 Outputs = tuple[Column, ...]
 """The columns of a query: their bare names and kinds."""
 
@@ -46,7 +50,7 @@ class Query:
 
 def random_query(random: Random) -> str:
     """One SELECT whose columns have names of their own, nested up to three deep."""
-    return Queries(random).model(random.choice((1, 2, 2, 3))).sql
+    return Queries(random).model(random.choice((0, 1, 1, 1, 2, 2, 3))).sql
 
 
 def _columns(typed: Sequence[tuple[str, str]]) -> Outputs:
@@ -77,7 +81,7 @@ class Queries:
         for _ in range(self.random.choice((0, 0, 1, 2))):
             query = self._query(depth - 1, None, tuple(_source(n, q) for n, q in ctes))
             ctes.append((self._name("cte"), query))
-        body = self._query(depth, None, tuple(_source(n, q) for n, q in ctes))
+        body = self._topped(self._query(depth, None, tuple(_source(n, q) for n, q in ctes)))
         if not ctes:
             return body
         listed = ", ".join(f"{name} AS ({query.sql})" for name, query in ctes)
@@ -89,8 +93,18 @@ class Queries:
         if depth <= 0 or not self._chance(20):
             return first
         second = self._select(depth - 1, tuple(c.kind for c in first.columns), ctes)
-        how = self.random.choice(("UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT"))
+        how = self.random.choice(SET_OPERATIONS)
         return Query(f"{first.sql} {how} {second.sql}", first.columns, first.rows + second.rows)
+
+    def _topped(self, query: Query) -> Query:
+        """Now and then the first rows alone, of one order that is complete."""
+        if not self._chance(8):
+            return query
+        by = list(range(1, len(query.columns) + 1))
+        self.random.shuffle(by)
+        ordered = ", ".join(f"{n}{self.random.choice(('', ' DESC'))}" for n in by)
+        most, skipped = self.random.randint(1, 4), self.random.choice(("", "", " OFFSET 1"))
+        return Query(f"{query.sql} ORDER BY {ordered} LIMIT {most}{skipped}", query.columns, min(query.rows, most))
 
     # --- FROM
 
@@ -98,7 +112,7 @@ class Queries:
         if ctes and self._chance(50):
             return self.random.choice(ctes)
         if depth > 0 and self._chance(40):
-            query = self._query(depth - 1, None, ctes)
+            query = self._topped(self._query(depth - 1, None, ctes))
             return Source(f"({query.sql})", query.columns, query.rows)
         return self.random.choice(BASE)
 
@@ -129,6 +143,8 @@ class Queries:
                 # What is kept of the left side shows no column of the right one.
                 text += f" {self.random.choice(('SEMI', 'ANTI'))} JOIN {item} ON {' AND '.join(on)}"
                 continue
+            elif not on and (apart := self._apart(items, other_alias, other)):
+                text += f" {self._join_kind()} {item} ON {apart}"
             elif not on:
                 text += f" CROSS JOIN {item}"
             else:
@@ -136,14 +152,37 @@ class Queries:
                     on.append(self.scalars.predicate(_visible([*items, (other_alias, other)])))
                 text += f" {self._join_kind()} {item} ON {' AND '.join(on)}"
             items.append((other_alias, other))
+        if not commas and self._chance(8):
+            unnested, text = self._unnested(items, text)
+            items.append(unnested)
+            rows *= 2
         return text, items, where, rows
+
+    def _unnested(self, items: list[tuple[str, Source]], text: str) -> tuple[tuple[str, Source], str]:
+        """A column whose rows are the elements of an array of two values."""
+        columns, alias = _visible(items), self._name("t")
+        kind = self.random.choice(columns).kind
+        array = f"ARRAY({self.scalars.atom(columns, kind)}, {self.scalars.column(columns, kind)})"
+        made = Source("", (Column("x", kind),), 2)
+        return (alias, made), f"{text} LATERAL VIEW EXPLODE({array}) {alias} AS x"
+
+    def _apart(self, items: list[tuple[str, Source]], alias: str, other: Source) -> str | None:
+        """A condition for a join that is no equality."""
+        pairs = self._pairs(_visible(items), _visible([(alias, other)]))
+        if not pairs or self._chance(50):
+            return None
+        a, b = self.random.choice(pairs)
+        return f"{a.text} {self.random.choice(('<', '<=', '>', '<>'))} {b.text}"
+
+    @staticmethod
+    def _pairs(left: list[Column], right: list[Column]) -> list[tuple[Column, Column]]:
+        return [(a, b) for a in left for b in right if a.kind == b.kind and a.kind in ("int", "string", "date")]
 
     def _join_kind(self) -> str:
         return self.random.choice(("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
 
     def _equalities(self, items: list[tuple[str, Source]], alias: str, other: Source) -> list[str]:
-        left, right = _visible(items), _visible([(alias, other)])
-        pairs = [(a, b) for a in left for b in right if a.kind == b.kind and a.kind in ("int", "string", "date")]
+        pairs = self._pairs(_visible(items), _visible([(alias, other)]))
         if not pairs or self._chance(10):
             return []
         chosen = self.random.sample(pairs, min(len(pairs), self.random.choice((1, 1, 2))))
@@ -168,27 +207,48 @@ class Queries:
             where = [*where, self._subquery_test(columns, depth, ctes)]
         tail = f" FROM {text}" + (f" WHERE {' AND '.join(where)}" if where else "")
         shape = self.random.randrange(100)
-        if shape < 15:
+        if shape < 18:
             return self._windowed(columns, kinds, tail, rows)
         if shape < 45:
-            return self._plain(columns, items, kinds, tail, rows)
+            values = [self._scalar_subquery(columns, depth, ctes)] if depth > 0 and self._chance(20) else []
+            return self._plain(columns, items, kinds, tail, rows, values)
         if shape < 85:
-            return self._grouped(columns, kinds, tail, rows)
+            return self._grouped(columns, kinds, tail, rows, self._compared(depth, ctes))
         return self._total(columns, kinds, tail)
 
-    def _subquery_test(self, columns: list[Column], depth: int, ctes: tuple[Source, ...]) -> str:
-        """A condition with a subquery in it: EXISTS, IN, or a comparison with an aggregate; often correlated."""
+    def _compared(self, depth: int, ctes: tuple[Source, ...]) -> str:
+        """Now and then a condition of HAVING with a subquery in it."""
+        if depth <= 0 or not self._chance(8):
+            return ""
+        return f"COUNT(*) >= {self._scalar_subquery([], depth, ctes, 'int').text}"
+
+    def _scalar_subquery(
+        self, columns: list[Column], depth: int, ctes: tuple[Source, ...], kind: str | None = None
+    ) -> Column:
+        """One value for each row of the outer query, most often of the rows that its own column picks."""
+        rest, inner, _ = self._inner(columns, depth, ctes)
+        kind = kind or self.random.choice(["int", *(c.kind for c in inner)])
+        return Column(f"(SELECT {self.scalars.aggregate(inner, kind)}{rest})", kind)
+
+    def _inner(
+        self, columns: list[Column], depth: int, ctes: tuple[Source, ...]
+    ) -> tuple[str, list[Column], list[tuple[Column, Column]]]:
+        """(FROM and WHERE of a subquery, its columns, pairs of an outer and an inner column that can be compared)"""
         source, alias = self._source(depth - 1, ctes), self._name("t")
         inner = [Column(f"{alias}.{c.text}", c.kind) for c in source.columns]
-        pairs = [(a, b) for a in columns for b in inner if a.kind == b.kind and a.kind in ("int", "string", "date")]
-        asked, shown = self.random.choice(pairs) if pairs else (None, None)
+        pairs = self._pairs(columns, inner)
         met = []
         if pairs and self._chance(70):
             outer, own = self.random.choice(pairs)
             met.append(f"{own.text} {self.random.choice(('=', '=', '=', '<=>', '<'))} {outer.text}")
         if self._chance(30):
             met.append(self.scalars.predicate(inner, 0))
-        rest = f" FROM {source.text} AS {alias}" + (f" WHERE {' AND '.join(met)}" if met else "")
+        return f" FROM {source.text} AS {alias}" + (f" WHERE {' AND '.join(met)}" if met else ""), inner, pairs
+
+    def _subquery_test(self, columns: list[Column], depth: int, ctes: tuple[Source, ...]) -> str:
+        """A condition with a subquery in it: EXISTS, IN, or a comparison with an aggregate; often correlated."""
+        rest, _, pairs = self._inner(columns, depth, ctes)
+        asked, shown = self.random.choice(pairs) if pairs else (None, None)
         shape = self.random.randrange(4)
         if shape == 0 or asked is None or shown is None:
             test = f"{self.random.choice(('', 'NOT '))}EXISTS (SELECT 1{rest})"
@@ -211,19 +271,33 @@ class Queries:
                 e = self.scalars.expression(columns, kind)
             outputs.append(Column(self._name("c"), kind))
             listed.append(f"{e} AS {outputs[-1].text}")
-        qualify = f" QUALIFY {self._window(columns)} <= 2" if self._chance(25) else ""
+        rank = self._window(columns) if self._chance(50) else f"ROW_NUMBER() {self._over(columns, complete=True)}"
+        qualify = f" QUALIFY {rank} <= {self.random.randint(1, 2)}" if self._chance(30) else ""
         return Query(f"SELECT {', '.join(listed)}{tail}{qualify}", tuple(outputs), rows)
 
     def _window(self, columns: list[Column]) -> str:
         of = self.scalars.expression(columns, "int", 1)
         calls = [f"{call}({of}) {self._over(columns)}" for call in ("SUM", "COUNT", "MIN", "MAX")]
         calls += [f"{call}() {self._over(columns, ordered=True)}" for call in ("RANK", "DENSE_RANK")]
+        complete = self._over(columns, complete=True)
+        calls += [f"ROW_NUMBER() {complete}", f"NTILE(2) {complete}"]
+        calls += [f"{call}({of}) {complete}" for call in ("LAG", "LEAD", "FIRST_VALUE")]
+        framed = f"{complete[:-1]} ROWS BETWEEN {self.random.choice(FRAMES)})"
+        calls += [f"{call}({of}) {framed}" for call in ("SUM", "MAX", "COUNT")]
+        ranged = self.scalars.column(columns, "int")
+        if ranged:
+            by = f"PARTITION BY {self.random.choice(columns).text} ORDER BY {ranged}"
+            calls.append(f"SUM({of}) OVER ({by} RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)")
         return self.random.choice(calls)
 
-    def _over(self, columns: list[Column], *, ordered: bool = False) -> str:
+    def _over(self, columns: list[Column], *, ordered: bool = False, complete: bool = False) -> str:
+        """complete: in an order that leaves no two rows side by side but equal ones."""
         by = self.random.sample(columns, min(len(columns), self.random.choice((0, 1, 1, 2))))
         parts = [f"PARTITION BY {', '.join(c.text for c in by)}"] if by else []
-        if ordered or self._chance(30):
+        if complete:
+            every = self.random.sample(columns, len(columns))
+            parts.append(f"ORDER BY {', '.join(c.text + self.random.choice(('', ' DESC')) for c in every)}")
+        elif ordered or self._chance(30):
             direction = self.random.choice(("", " DESC NULLS LAST", " NULLS LAST"))
             parts.append(f"ORDER BY {self.random.choice(columns).text}{direction}")
         return f"OVER ({' '.join(parts)})"
@@ -240,18 +314,23 @@ class Queries:
         kinds: tuple[str, ...] | None,
         tail: str,
         rows: int,
+        values: list[Column],
     ) -> Query:
+        """values: of subqueries, which stand in the select list and nowhere else."""
         distinct = "DISTINCT " if self._chance(30) else ""
         if kinds is None and len(items) == 1 and self._chance(15):
             return Query(f"SELECT {distinct}*{tail}", items[0][1].columns, rows)
         listed, outputs, known = [], [], list(columns)
-        for kind in self._wanted(kinds, columns, 4):
-            e = self.scalars.expression(known, kind)
+        for kind in kinds or (*(v.kind for v in values), *self._wanted(None, columns, 4)):
+            value = next((v for v in values if v.kind == kind), None)
+            values = [v for v in values if v is not value]
+            e = value.text if value else self.scalars.expression(known, kind)
             name = self._output_name(e, [c.text for c in outputs])
             listed.append(e if e.split(".")[-1] == name and self._chance(50) else f"{e} AS {name}")
             outputs.append(Column(name, kind))
             # A later column may be computed from an earlier one by its alias.
-            if listed[-1] != e and self._chance(20) and name not in {c.text.split(".")[-1] for c in columns}:
+            fresh = name not in {c.text.split(".")[-1] for c in columns}
+            if fresh and not value and listed[-1] != e and self._chance(20):
                 known.append(outputs[-1])
         return Query(f"SELECT {distinct}{', '.join(listed)}{tail}", tuple(outputs), rows)
 
@@ -262,7 +341,10 @@ class Queries:
             return bare
         return self._name("c")
 
-    def _grouped(self, columns: list[Column], kinds: tuple[str, ...] | None, tail: str, rows: int) -> Query:
+    def _grouped(
+        self, columns: list[Column], kinds: tuple[str, ...] | None, tail: str, rows: int, compared: str
+    ) -> Query:
+        """compared: a condition for HAVING, or none."""
         groups = [Column(self.scalars.expression(columns, k, 1), k) for k in self._wanted(None, columns, 2)]
         groups = [g for i, g in enumerate(groups) if "." in g.text and g not in groups[:i]] or [columns[0]]
         wanted = kinds or (*(g.kind for g in groups), *self._aggregate_kinds())
@@ -276,13 +358,14 @@ class Queries:
             if shown and self._chance(40):
                 fresh = name not in {c.text.split(".")[-1] for c in columns}
                 by[i] = str(i + 1) if not fresh or self._chance(50) else name
-        having = ""
-        if self._chance(30):
+        having = f" HAVING {compared}" if compared else ""
+        if not having and self._chance(30):
             predicate = f"{self.scalars.aggregate(columns, 'int')} >= {self.random.randint(0, 2)}"
             having = f" HAVING {predicate if self._chance(70) else self.scalars.predicate(groups)}"
         together = by[0] if len(by) == 1 else ", ".join(by)
         if not any(b.isdigit() or "." not in b for b in by) and self._chance(20):
-            together = f"{self.random.choice(('ROLLUP', 'CUBE'))} ({together})"
+            sets = f"GROUPING SETS (({together}), ({by[0]}), ())"
+            together = self.random.choice((f"ROLLUP ({together})", f"CUBE ({together})", sets))
         sql = f"SELECT {', '.join(listed)}{tail} GROUP BY {together}{having}"
         return Query(sql, tuple(outputs), min(rows, 6))
 

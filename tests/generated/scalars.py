@@ -143,8 +143,12 @@ class Scalars:
                 calls += [f"SUM({self.column(columns, summed)})"] * 3
         elif kind == "approx":
             averaged = self.random.choice(("int", "decimal"))
-            if self.column(columns, averaged):
-                calls = [f"AVG({self.column(columns, averaged)})"]
+            if found := self.column(columns, averaged):
+                calls = [f"AVG({found})", f"AVG({found})", f"MEDIAN({found})"]
+        elif kind == "string":
+            calls += [f"LISTAGG({of}, ',') WITHIN GROUP (ORDER BY {of})", f"MAX_BY({of}, {of})"]
+            if (listed := self.column(columns, self.random.choice(("int", "string", "date")))) and self.chance(15):
+                return f"CAST(SORT_ARRAY(COLLECT_SET({listed})) AS STRING)"
         elif kind == "bool":
             calls = [f"BOOL_OR({of})", f"BOOL_AND({of})"]
         call = self.random.choice(calls)

@@ -138,7 +138,7 @@ SHAPES: dict[str, str] = {
         "SIZE(COLLECT_LIST(price)) AS n FROM sales GROUP BY store"
     ),
     "picked_by_rank": (
-        "SELECT store, MAX_BY(COALESCE(qty, 0), id) AS last, MIN_BY(COALESCE(item, ''), id) AS first "
+        "SELECT store, MAX_BY(CAST(qty AS STRING), qty) AS most, MIN_BY(item || '!', item) AS first "
         "FROM sales GROUP BY store"
     ),
     "any_of_equals": "SELECT store, ANY_VALUE(store + 1) AS a, FIRST(store) AS b FROM sales GROUP BY store",
@@ -147,7 +147,7 @@ SHAPES: dict[str, str] = {
     ),
     "median": "SELECT store, MEDIAN(qty) AS m FROM sales GROUP BY store",
     "filtered_picks": (
-        "SELECT store, MAX_BY(COALESCE(qty, 0), id) FILTER (WHERE online) AS a, COUNT(DISTINCT item) "
+        "SELECT store, MAX_BY(CAST(qty AS STRING), qty) FILTER (WHERE online) AS a, COUNT(DISTINCT item) "
         "FILTER (WHERE qty > 1) AS b FROM sales GROUP BY store"
     ),
     "picks_over": "SELECT store, qty, MAX_BY(qty, qty) OVER (PARTITION BY store) AS m FROM sales",
