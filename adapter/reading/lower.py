@@ -18,6 +18,7 @@ from .expand import View, expand
 from .functions import declare
 from .generators import generated, width
 from .joins import full, on
+from .laterals import equal_outside, is_one_row, lateral, named_apart, one_by_one, unwrapped
 from .pivots import as_select
 from .refuse import refuse
 from .relations import Catalog, Kind, Relation, Typer
@@ -130,20 +131,25 @@ class Lowering:
 
     def rows(self, tree: exp.Select, scope: Scope, ctes: Mapping[str, Node]) -> Node:
         """What FROM and WHERE give. Conditions on columns of a SELECT around this one are left in the scope."""
-        source = self._from(tree, scope, ctes)
+        source = self.source(tree, scope, ctes)
         where = tree.args.get("where")
         source = Subqueries(self, scope, ctes).where(source, where.this) if where is not None else source
         check_keys(source, scope.versions)
         return source
 
-    def _from(self, tree: exp.Select, scope: Scope, ctes: Mapping[str, Node]) -> Node:
+    def source(self, tree: exp.Select, scope: Scope, ctes: Mapping[str, Node]) -> Node:
+        """What FROM gives."""
         clause = tree.args.get("from_")
         if clause is None:
             return Unit()
         node = self._item(clause.this, scope, ctes)
         for join in [*(clause.this.args.get("joins") or []), *(tree.args.get("joins") or [])]:
-            lateral = isinstance(join.this, exp.Lateral) and not isinstance(join.this.this, exp.Subquery)
-            node = self._lateral(node, join.this, scope) if lateral else self._join(node, join, scope, ctes)
+            if not isinstance(join.this, exp.Lateral):
+                node = self._join(node, join, scope, ctes)
+            elif isinstance(join.this.this, exp.Subquery):
+                node = self._per_row(node, join, scope, ctes)
+            else:
+                node = self._lateral(node, join.this, scope)
         for view in tree.args.get("laterals") or []:
             node = self._lateral(node, view, scope)
         return node
@@ -158,6 +164,50 @@ class Lowering:
         name = alias.name if alias is not None else ""
         scope.add(Item(name, ((name.lower(),),) if name else (), tuple(zip(users, made, strict=True))))
         return generated(node, call, made, outer=bool(view.args.get("outer")))
+
+    def _per_row(self, left: Node, join: exp.Join, scope: Scope, ctes: Mapping[str, Node]) -> Node:
+        """A subquery of FROM that reads the rows of the items before it."""
+        side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
+        if JOINS.get((side, kind)) not in (JoinKind.INNER, JoinKind.LEFT) or side in ("RIGHT", "FULL"):
+            raise refuse(f"{side} {kind} JOIN LATERAL".replace("  ", " "), "has no law of change here yet", join)
+        alias, subquery = join.this.args.get("alias"), join.this.this
+        name, users = (alias.name, [c.name for c in alias.columns]) if alias is not None else ("", [])
+        condition, select = join.args.get("on"), unwrapped(subquery)
+        always = condition is None or (isinstance(condition, exp.Boolean) and condition.this)
+        if isinstance(select, exp.Select) and is_one_row(select) and always:
+            return self._values_per_row(left, select, name, users, scope, ctes)
+        found = lateral(subquery, scope, self, ctes)
+        result, shown = found.over(left, self) if found else self._plain(subquery, ctes)
+        read = found.read if found else {}
+        right, free = named_apart(result, [*shown, *read.values()], scope)
+        columns_ = tuple(zip(users or shown, (free[n] for n in shown), strict=True))
+        scope.add(Item(name, ((name.lower(),),) if name else (), columns_))
+        node = Join(left, right, equal_outside(read, free), kind=JOINS[side, kind])
+        if condition is None or always:
+            return node
+        e = Expr.of(scalar(resolve(condition, scope, {}), "ON"))
+        if not e.columns <= set(node.met):
+            raise refuse("ON", "reads columns of a SELECT further out", condition, "put the condition into WHERE")
+        return on(node, e)
+
+    def _plain(self, subquery: exp.Expression, ctes: Mapping[str, Node]) -> tuple[Node, list[str]]:
+        result = self.query(subquery, ctes)
+        return result, list(result.columns)
+
+    def _values_per_row(
+        self, left: Node, select: exp.Select, name: str, users: list[str], scope: Scope, ctes: Mapping[str, Node]
+    ) -> Node:
+        """Aggregates without groups: one row for every row, with as many values."""
+        subqueries, made, node = Subqueries(self, scope, ctes), [], left
+        for shown, subquery in one_by_one(select):
+            e = Expr.of(scalar(resolve(subqueries.replaced(subquery), scope, {}), "LATERAL"))
+            node = subqueries.attached(node)
+            made.append((scope.reserve(shown), shown, e))
+        listed = users or [shown for _, shown, _ in made]
+        item = tuple(zip(listed, (free for free, _, _ in made), strict=True))
+        scope.add(Item(name, ((name.lower(),),) if name else (), item))
+        same = tuple(zip(left.columns, columns(left.columns), strict=True))
+        return Project(node, (*same, *((free, e) for free, _, e in made)))
 
     def _join(self, left: Node, join: exp.Join, scope: Scope, ctes: Mapping[str, Node]) -> Node:
         side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()

@@ -16,6 +16,7 @@ from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Project
 from .aggregates import aggregate_calls, over
 from .joins import on, place
+from .laterals import Lateral, equal_outside, is_one_row, lateral, named_apart, unwrapped
 from .open_values import LISTED, closed
 from .refuse import refuse
 from .scalars import scalar
@@ -95,13 +96,13 @@ class Subqueries:
     # --- tests of a WHERE
 
     def _exists(self, node: Node, test: exp.Exists, kind: JoinKind) -> Node:
-        inner = self._inner(test.this)
+        inner = self._inner(test.this, node)
         if any(aggregate_calls(v) for v in inner.values):
             raise refuse("EXISTS over an aggregate", "is always true", test, "leave it out")
         return self._one_sided(node, inner.rows, inner.correlated, kind, test)
 
     def _in(self, node: Node, test: exp.In, kind: JoinKind) -> Node:
-        inner, asked = self._asked(test), _tuple(test.this)
+        inner, asked = self._asked(test, node), _tuple(test.this)
         if len(asked) != len(inner.values):
             raise refuse("IN", "compares a struct with columns", test, "name the columns one by one")
         conditions = list(inner.correlated)
@@ -128,6 +129,8 @@ class Subqueries:
     # --- values
 
     def _value(self, tree: exp.Expression, *, exists: bool = False) -> exp.Expression:
+        if (found := self._lateral(tree)) is not None:
+            return self._per_row(found, tree, exists=exists)
         inner = self._inner(tree)
         if exists:
             rows = exp.Count(this=exp.Star())
@@ -137,10 +140,28 @@ class Subqueries:
             raise refuse("a subquery of several columns", "is not one value", tree)
         if aggregate_calls(value):
             return self._aggregated(inner, value, tree)
-        one = exp.Anonymous(this="raise_error", expressions=[exp.Literal.string("a scalar subquery has several rows")])
-        several = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
-        only = exp.Max(this=value.copy())
-        return self._aggregated(inner, exp.Case(ifs=[exp.If(this=several, true=one)], default=only), tree)
+        return self._aggregated(inner, _only(value), tree)
+
+    def _per_row(self, found: Lateral, at: exp.Expression, *, exists: bool) -> exp.Expression:
+        """The one value, or whether there is a row, of a subquery that is computed for each value outside."""
+        rows, name = exp.Count(this=exp.Star()), self.scope.reserve("subquery")
+        keys = {inside: self.scope.reserve("met_by") for inside in found.read.values()}
+
+        def join(node: Node) -> Node:
+            _require(frozenset(found.read), node, at)
+            result, shown = found.over(node, self.lowering)
+            if not exists and len(shown) != 1:
+                raise refuse("a subquery of several columns", "is not one value", at)
+            value = rows if exists else _only(column(shown[0]).tree)
+            calls = {call: f"call_{i}" for i, call in enumerate(dict.fromkeys(aggregate_calls(value)))}
+            groups = tuple((key, column(inside)) for inside, key in keys.items())
+            grouped = Aggregate(result, groups, tuple((n, Expr.of(c)) for c, n in calls.items()))
+            only = Expr.of(over(value, {c: column(n).tree for c, n in calls.items()}))
+            outputs = (*((key, column(key)) for key in keys.values()), (name, only))
+            return Join(node, Project(grouped, outputs), equal_outside(found.read, keys), kind=JoinKind.LEFT)
+
+        self.waiting[name] = join
+        return exp.paren(exp.Not(this=exp.Is(this=placed(name), expression=exp.Null()))) if exists else placed(name)
 
     def _in_value(self, test: exp.In, *, negated: bool) -> exp.Expression:
         """As Spark has it, never NULL: IN is whether a row matches, NOT IN whether none does and no NULL leaves it
@@ -211,16 +232,38 @@ class Subqueries:
 
     # --- the subquery itself
 
-    def _inner(self, tree: exp.Expression) -> Inner:
+    def _lateral(self, tree: exp.Expression) -> Lateral | None:
+        """A subquery that reads rows outside and is more than rows which meet conditions."""
+        select = unwrapped(tree)
+        if not isinstance(select, exp.Select) or not self._is_whole(select, tree.parent):
+            return None
+        return lateral(select, self.scope, self.lowering, self.ctes)
+
+    def _is_whole(self, select: exp.Select, asking: exp.Expression | None) -> bool:
+        if _whole_clauses(select, asking):
+            return True
+        of_rows = isinstance(asking, exp.Exists)
+        return not of_rows and any(_is_star(s) or s.find(exp.Window) for s in select.expressions)
+
+    def _inner(self, tree: exp.Expression, node: Node | None = None) -> Inner:
+        """node: the rows outside, where they are known already."""
+        found = self._lateral(tree) if node is not None else None
+        if found is not None and node is not None:
+            _require(frozenset(found.read), node, tree)
+            result, shown = found.over(node, self.lowering)
+            rows, free = named_apart(result, [*shown, *found.read.values()], self.scope)
+            met = tuple(
+                Expr.of(exp.NullSafeEQ(this=mine.tree.copy(), expression=theirs.tree.copy()))
+                for mine, theirs, _ in equal_outside(found.read, free)
+            )
+            return Inner(rows, tuple(column(free[n]).tree.copy() for n in shown), met)
         select = tree
         ctes = self.ctes
         while isinstance(select, exp.Subquery | exp.Paren):
             ctes = self.lowering.with_ctes(select, ctes)
             select = select.this
         of_rows = isinstance(tree.parent, exp.Exists)
-        if not isinstance(select, exp.Select) or _whole_clauses(select, tree.parent):
-            return self._whole(tree)
-        if not of_rows and any(_is_star(s) or s.find(exp.Window) for s in select.expressions):
+        if not isinstance(select, exp.Select) or self._is_whole(select, tree.parent):
             return self._whole(tree)
         scope = Scope(parent=self.scope)
         ctes = self.lowering.with_ctes(select, ctes)
@@ -239,9 +282,9 @@ class Subqueries:
         values = closed(values, rows, self.lowering.typer, ordered_input=False)
         return Inner(rows, tuple(values), tuple(scope.correlated))
 
-    def _asked(self, test: exp.In) -> Inner:
+    def _asked(self, test: exp.In, node: Node | None = None) -> Inner:
         """The rows that IN looks through: an aggregate is one of them only as a whole."""
-        inner = self._inner(test.args["query"])
+        inner = self._inner(test.args["query"], node)
         return self._whole(test.args["query"]) if any(aggregate_calls(v) for v in inner.values) else inner
 
     def _whole(self, tree: exp.Expression) -> Inner:
@@ -252,17 +295,31 @@ class Subqueries:
         return Inner(renamed, tuple(column(n).tree.copy() for n in names), ())
 
 
+def _only(value: exp.Expression) -> exp.Expression:
+    """The value of the only row. Spark fails where there are several, and so does this."""
+    one = exp.Anonymous(this="raise_error", expressions=[exp.Literal.string("a scalar subquery has several rows")])
+    several = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
+    return exp.Case(ifs=[exp.If(this=several, true=one)], default=exp.Max(this=value.copy()))
+
+
 def _whole_clauses(select: exp.Select, test: exp.Expression | None) -> list[str]:
     """The clauses the subquery has that make it more than rows which meet conditions, for what is asked of it."""
     found = [clause for clause in WHOLE if select.args.get(clause)]
+    if is_one_row(select) and _keeps_one(select):
+        found = [c for c in found if c != "limit"]
     if isinstance(test, exp.Exists | exp.In):
         # Copies make no difference to a test.
         found = [c for c in found if c != "distinct"]
-    if isinstance(test, exp.Exists) and "offset" not in found:
-        limit = select.args.get("limit")
-        some = limit is not None and isinstance(limit.expression, exp.Literal) and limit.expression.name != "0"
-        found = [c for c in found if not (c == "limit" and some)]
+    if isinstance(test, exp.Exists) and _keeps_one(select):
+        found = [c for c in found if c != "limit"]
     return found
+
+
+def _keeps_one(select: exp.Select) -> bool:
+    """Whether its LIMIT leaves the first row there is."""
+    limit = select.args.get("limit")
+    some = limit is not None and isinstance(limit.expression, exp.Literal) and limit.expression.name != "0"
+    return some and not select.args.get("offset")
 
 
 def _is_star(selected: exp.Expression) -> bool:

@@ -56,18 +56,3 @@ class TestTableRollback(Enforced, constraints.BaseConstraintsRollback):
 
 class TestIncrementalRollback(Enforced, constraints.BaseIncrementalConstraintsRollback):
     pass
-
-
-CREATED = """
-create or replace table <model_identifier>
-using delta
-tblproperties (
-  'delta.constraints.{}' = '(id > 0)', 'delta.constraints.{}' = 'id >= 1',
-  'delta.constraints.id_not_null' = 'id IS NOT NULL'
-)
-as
-select id, color, date_day from (
-    -- depends_on: <foreign_key_model_identifier>
-    select 'blue' as color, 1 as id, '2019-01-01' as date_day
-) as model_subq
-"""

@@ -65,6 +65,7 @@ class Duck:
         self._run("PRAGMA disable_optimizer")
         self._run("CREATE MACRO array_repeat(x, n) AS repeat([x], n)")
         self._run("CREATE MACRO timestamp_micros(x) AS make_timestamp(x)")
+        self._run("CREATE MACRO raise_error(x) AS error(x)")
 
     def enter(self, script: str, rounds: Sequence[Sequence[str]]) -> None:
         """Makes the states between the rounds of a script the versions of the sources, once."""

@@ -114,6 +114,31 @@ SHAPES: dict[str, str] = {
     ),
     "union_limit": ("SELECT store, qty FROM sales UNION SELECT store, 1 FROM stores ORDER BY store, qty LIMIT 3"),
     "distinct_limit": ("SELECT DISTINCT store, qty FROM sales ORDER BY qty, store LIMIT 2"),
+    "lateral_rows": "SELECT s.store, l.* FROM stores s, LATERAL (SELECT i.* FROM items i WHERE i.kind = s.store) l",
+    "lateral_aggregates": (
+        "SELECT t.store, l.n, l.m FROM stores t, LATERAL (SELECT COUNT(*) AS n, MAX(s.qty) AS m FROM sales s WHERE "
+        "s.store = t.store) l"
+    ),
+    "lateral_top": (
+        "SELECT t.store, l.qty, l.day FROM stores t LEFT JOIN LATERAL (SELECT s.qty, s.day FROM sales s WHERE s.store "
+        "= t.store ORDER BY s.qty DESC, s.day LIMIT 2) l ON l.qty > 0"
+    ),
+    "lateral_groups": (
+        "SELECT t.store, l.item, l.q FROM stores t JOIN LATERAL (SELECT s.item, SUM(s.qty) AS q FROM sales s WHERE "
+        "s.store = t.store GROUP BY s.item HAVING COUNT(*) > 1) l ON l.q > 1"
+    ),
+    "correlated_top": (
+        "SELECT t.store, (SELECT s.qty FROM sales s WHERE s.store = t.store ORDER BY s.qty DESC LIMIT 1) AS q "
+        "FROM stores t"
+    ),
+    "exists_groups": (
+        "SELECT t.store FROM stores t WHERE EXISTS (SELECT s.item FROM sales s WHERE s.store = t.store GROUP BY s.item "
+        "HAVING COUNT(*) > 1)"
+    ),
+    "in_groups": (
+        "SELECT t.store FROM stores t WHERE t.store NOT IN (SELECT COALESCE(MAX(s.qty), 0) FROM sales s WHERE s.store "
+        "= t.store GROUP BY s.item)"
+    ),
     "in_pairs": ("SELECT s.store FROM sales s WHERE (s.store, s.item) IN (SELECT kind, item FROM items)"),
     "exists_in_exists": (
         "SELECT s.store FROM sales s WHERE EXISTS (SELECT 1 FROM stores t WHERE t.store = s.store AND EXISTS "

@@ -1,0 +1,196 @@
+"""A subquery of any shape that reads the row outside, made a plain one: it is computed once for every value outside.
+
+The distinct values that it reads of the rows outside (its domain) are joined to its FROM, its groups, partitions and
+LIMITs become those of one such value each, and its result is joined back by them. (Neumann and Kemper, "Unnesting
+Arbitrary Queries", BTW 2015.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ..algebra.expressions import Expr, column
+from ..algebra.nodes import Aggregate, Node, Project
+from ..names import PREFIX
+from .aggregates import aggregate_calls
+from .refuse import refuse
+from .scope import Scope
+from .windows import named_windows
+
+if TYPE_CHECKING:
+    from .lower import Lowering
+
+DOMAIN = f"{PREFIX}rows_outside"
+"""What the values outside are called inside the subquery."""
+
+
+@dataclass(frozen=True)
+class Lateral:
+    """tree: the subquery over DOMAIN, with the domain's columns in its result; read: plan's column outside -> its name
+    in the domain and in the result; ctes: what the subquery may name."""
+
+    tree: exp.Select
+    read: Mapping[str, str]
+    ctes: Mapping[str, Node]
+
+    def over(self, node: Node, lowering: Lowering) -> tuple[Node, list[str]]:
+        """(the result for each value of the rows, the names in it that the user gave)"""
+        domain = Aggregate(node, tuple((name, column(plan)) for plan, name in self.read.items()))
+        result = lowering.query(self.tree, {**self.ctes, DOMAIN: domain})
+        return result, [name for name in result.columns if name not in self.read.values()]
+
+
+def unwrapped(tree: exp.Expression) -> exp.Expression:
+    while isinstance(tree, exp.Subquery | exp.Paren) and not tree.args.get("with_"):
+        tree = tree.this
+    return tree
+
+
+def lateral(tree: exp.Expression, outer: Scope, lowering: Lowering, ctes: Mapping[str, Node]) -> Lateral | None:
+    """The subquery made plain; None if it reads nothing of the rows outside, or is no single SELECT.
+
+    Raises Refusal for one that has exactly one row whatever it finds: it is an aggregate, and no relation."""
+    select = unwrapped(tree)
+    if not isinstance(select, exp.Select):
+        return None
+    select = named_windows(select.copy())
+    ctes = lowering.with_ctes(select, ctes)
+    select.set("with_", None)
+    read = _read_outside(select, outer, lowering, ctes)
+    if not read:
+        return None
+    if is_one_row(select):
+        why = "is an aggregate without groups, with a HAVING or a LIMIT"
+        raise refuse("a correlated subquery", why, tree, "write it as a join")
+    return Lateral(_by_domain(select, list(read.values())), read, ctes)
+
+
+def is_one_row(select: exp.Select) -> bool:
+    """Whether it is aggregates of all its rows."""
+    if select.args.get("group"):
+        return False
+    having = [select.args["having"].this] if select.args.get("having") else []
+    return any(aggregate_calls(e) for e in (*select.expressions, *having))
+
+
+def _read_outside(select: exp.Select, outer: Scope, lowering: Lowering, ctes: Mapping[str, Node]) -> dict[str, str]:
+    """Replaces what the SELECT reads of the rows outside by columns of the domain."""
+    inside = Scope()
+    lowering.source(select, inside, ctes)
+    below = {a.this.name.lower() for a in select.find_all(exp.TableAlias) if a.this}
+    below |= {t.name.lower() for t in select.find_all(exp.Table)}
+    shown = {e.alias.lower() for e in select.expressions if isinstance(e, exp.Alias)}
+    read: dict[str, str] = {}
+    for reference in list(select.find_all(exp.Column)):
+        if isinstance(reference.this, exp.Star) or inside.lookup(reference) is not None:
+            continue
+        nested = reference.find_ancestor(exp.Query) is not select
+        bare = len(reference.parts) == 1
+        if (nested and (bare or reference.parts[0].name.lower() in below)) or (
+            bare and reference.name.lower() in shown
+        ):
+            continue
+        found = outer.lookup(reference)
+        if found is None:
+            continue
+        for plan in list(found.find_all(exp.Column)):
+            name = read.setdefault(plan.name, f"{PREFIX}outside_{len(read)}")
+            plan.replace(_of_domain(name)) if plan is not found else None
+        reference.replace(_of_domain(read[found.name]) if isinstance(found, exp.Column) else found)
+    return read
+
+
+def _by_domain(select: exp.Select, keys: list[str]) -> exp.Select:
+    """One result for each row of the domain."""
+    stars = [s for s in select.expressions if isinstance(s, exp.Star)]
+    for window in [w for e in select.expressions for w in e.find_all(exp.Window)] + _windows_of(select, "qualify"):
+        if window.find_ancestor(exp.Query) is select:
+            window.set("partition_by", [*(window.args.get("partition_by") or []), *map(_of_domain, keys)])
+    group = select.args.get("group")
+    if group is not None and not group.args.get("all"):
+        if not group.expressions or any(group.args.get(a) for a in ("rollup", "cube", "grouping_sets")):
+            raise refuse("a correlated subquery", "has GROUPING SETS", group, "write it as a join")
+        group.set("expressions", [*group.expressions, *map(_of_domain, keys)])
+    _limit(select, keys)
+    domain = exp.Join(this=exp.Table(this=exp.to_identifier(DOMAIN)), kind="CROSS")
+    if select.args.get("from_") is None:
+        select.set("from_", exp.From(this=domain.this))
+    else:
+        select.append("joins", domain)
+    if not stars:
+        for key in keys:
+            select.append("expressions", exp.alias_(_of_domain(key), key))
+    return select
+
+
+def _windows_of(select: exp.Select, clause: str) -> list[exp.Window]:
+    tree = select.args.get(clause)
+    return list(tree.find_all(exp.Window)) if tree is not None else []
+
+
+def _limit(select: exp.Select, keys: list[str]) -> None:
+    """LIMIT and OFFSET as places in an order of the rows of one key."""
+    limit, offset, order = (select.args.get(a) for a in ("limit", "offset", "order"))
+    select.set("order", None)
+    if limit is None and offset is None:
+        return
+    if order is None:
+        raise refuse("LIMIT without ORDER BY", "keeps whichever rows come first", limit or offset)
+    if select.args.get("distinct") or select.args.get("qualify"):
+        why = "has a LIMIT beside DISTINCT or QUALIFY"
+        raise refuse("a correlated subquery", why, limit or offset, "write it as a join")
+    by = [_ordered(o, select) for o in order.expressions]
+    place = exp.Window(
+        this=exp.RowNumber(), partition_by=list(map(_of_domain, keys)), order=exp.Order(expressions=by), over="OVER"
+    )
+    skipped = offset.expression.copy() if offset is not None else exp.Literal.number(0)
+    conditions = [exp.GT(this=place.copy(), expression=skipped)] if offset is not None else []
+    if limit is not None:
+        last = limit.expression.copy()
+        last = exp.Add(this=last, expression=skipped.copy()) if offset is not None else last
+        conditions.append(exp.LTE(this=place, expression=last))
+    select.set("limit", None)
+    select.set("offset", None)
+    select.set("qualify", exp.Qualify(this=exp.and_(*conditions)))
+
+
+def _ordered(ordered: exp.Ordered, select: exp.Select) -> exp.Ordered:
+    """With a place or a name of the SELECT list written out, which a window does not know."""
+    named = {e.alias.lower(): e.unalias() for e in select.expressions if isinstance(e, exp.Alias)}
+    by = ordered.this
+    if isinstance(by, exp.Literal) and not by.is_string:
+        by = select.expressions[int(by.name) - 1].unalias()
+    elif isinstance(by, exp.Column) and len(by.parts) == 1:
+        by = named.get(by.name.lower(), by)
+    new = ordered.copy()
+    new.set("this", by.copy())
+    return new
+
+
+def _of_domain(name: str) -> exp.Column:
+    return exp.column(name, table=DOMAIN)
+
+
+def one_by_one(select: exp.Select) -> list[tuple[str, exp.Subquery]]:
+    """The values of an aggregate without groups, each as a subquery of its own under its name."""
+    found = []
+    for i, e in enumerate(select.expressions):
+        alone = select.copy()
+        alone.set("expressions", [e.unalias().copy()])
+        found.append((e.alias_or_name or f"col{i + 1}", exp.Subquery(this=alone)))
+    return found
+
+
+def equal_outside(read: Mapping[str, str], inside: Mapping[str, str]) -> tuple[tuple[Expr, Expr, bool], ...]:
+    """The equalities by which a result is joined back. inside: name in the result -> the plan's name."""
+    return tuple((column(plan), column(inside[name]), True) for plan, name in read.items())
+
+
+def named_apart(result: Node, names: list[str], scope: Scope) -> tuple[Node, dict[str, str]]:
+    """The result under names that are free in the scope, and those names. names: which columns, in which order."""
+    free = {name: scope.reserve(name) for name in names}
+    return Project(result, tuple((free[n], column(n)) for n in names)), free
