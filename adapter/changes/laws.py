@@ -6,6 +6,7 @@ The laws themselves are carried out in `differentiate.py`, `affected.py`, `restr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import singledispatch
 
 from ..algebra.clock import reads
 from ..algebra.nodes import Aggregate, Filter, Generate, Join, JoinKind, Node, Project, Scan, UnionAll, Unit, Window
@@ -61,24 +62,39 @@ PROCESSED = Law(
 )
 
 
-ALWAYS: dict[type[Node], Law] = {Scan: SOURCE, Unit: CONSTANT, Project: PROJECT, Generate: GENERATE, UnionAll: UNION}
-"""The law of nodes that have but one."""
-
-
+@singledispatch
 def law_of(node: Node) -> Law:
     """The law by which `change` derives a node of a model."""
-    match node:
-        case Filter():
-            return MOVING if reads(node.predicate) else FILTER
-        case Join():
-            if node.as_of is not None and node.as_of.time is None:
-                return PROCESSED
-            return INNER if node.kind is JoinKind.INNER else ONE_SIDED
-        case Aggregate():
-            if not node.groups:
-                return WHOLE
-            return GROUPS if node.aggregates else DISTINCT
-        case Window():
-            return PARTITIONS if node.partition else ONE_PARTITION
-        case _:
-            return ALWAYS[type(node)]
+    raise NotImplementedError(f"no law of change for {type(node).__name__}")
+
+
+def _always(kind: type[Node], law: Law) -> None:
+    law_of.register(kind, lambda _: law)
+
+
+for _kind, _law in {Scan: SOURCE, Unit: CONSTANT, Project: PROJECT, Generate: GENERATE, UnionAll: UNION}.items():
+    _always(_kind, _law)
+
+
+@law_of.register
+def _(node: Filter) -> Law:
+    return MOVING if reads(node.predicate) else FILTER
+
+
+@law_of.register
+def _(node: Join) -> Law:
+    if node.as_of is not None and node.as_of.time is None:
+        return PROCESSED
+    return INNER if node.kind is JoinKind.INNER else ONE_SIDED
+
+
+@law_of.register
+def _(node: Aggregate) -> Law:
+    if not node.groups:
+        return WHOLE
+    return GROUPS if node.aggregates else DISTINCT
+
+
+@law_of.register
+def _(node: Window) -> Law:
+    return PARTITIONS if node.partition else ONE_PARTITION
