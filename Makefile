@@ -13,10 +13,9 @@ setup: $(STAMP)
 demo: $(STAMP)
 	@$(PY) -m integration_tests.demo
 
-# Laws and units without Spark, and real Spark, Delta and dbt; three files at a time, each with its own Spark: they
-# wait for files and processes a third of the time. All but conformance.
+# Laws and units without Spark, and real Spark, Delta and dbt; two files at a time, each with its own Spark. All but conformance.
 test: $(STAMP)
-	@$(PY) -m pytest -n 3 --dist loadfile tests integration_tests
+	@$(PY) -m pytest -n 2 --dist loadfile tests integration_tests
 
 # Everything that needs no Spark.
 laws: $(STAMP)
