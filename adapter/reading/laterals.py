@@ -85,6 +85,12 @@ def _read_outside(select: exp.Select, outer: Scope, lowering: Lowering, ctes: Ma
     below |= {t.name.lower() for t in select.find_all(exp.Table)}
     shown = {e.alias.lower() for e in select.expressions if isinstance(e, exp.Alias)}
     read: dict[str, str] = {}
+
+    def in_domain(node: exp.Expression) -> exp.Expression:
+        if not isinstance(node, exp.Column):
+            return node
+        return _of_domain(read.setdefault(node.name, f"{PREFIX}outside_{len(read)}"))
+
     for reference in list(select.find_all(exp.Column)):
         if isinstance(reference.this, exp.Star) or inside.lookup(reference) is not None:
             continue
@@ -97,10 +103,7 @@ def _read_outside(select: exp.Select, outer: Scope, lowering: Lowering, ctes: Ma
         found = outer.lookup(reference)
         if found is None:
             continue
-        for plan in list(found.find_all(exp.Column)):
-            name = read.setdefault(plan.name, f"{PREFIX}outside_{len(read)}")
-            plan.replace(_of_domain(name)) if plan is not found else None
-        reference.replace(_of_domain(read[found.name]) if isinstance(found, exp.Column) else found)
+        reference.replace(found.transform(in_domain))
     return read
 
 

@@ -27,7 +27,7 @@ from .scalars import scalar
 from .scope import Item, Scope, resolve
 from .select_list import has_limit, lower_select_list, top, unordered
 from .set_operations import combined
-from .subqueries import Subqueries
+from .subqueries import Subqueries, whole_clauses
 from .temporal import Versions, check_keys, versions
 from .windows import named_windows
 
@@ -170,29 +170,31 @@ class Lowering:
         side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
         if JOINS.get((side, kind)) not in (JoinKind.INNER, JoinKind.LEFT) or side in ("RIGHT", "FULL"):
             raise refuse(f"{side} {kind} JOIN LATERAL".replace("  ", " "), "has no law of change here yet", join)
+        self._only(join, {"this", "on", "kind", "side", "hint"}, "a JOIN LATERAL")
         alias, subquery = join.this.args.get("alias"), join.this.this
         name, users = (alias.name, [c.name for c in alias.columns]) if alias is not None else ("", [])
         condition, select = join.args.get("on"), unwrapped(subquery)
         always = condition is None or (isinstance(condition, exp.Boolean) and condition.this)
-        if isinstance(select, exp.Select) and is_one_row(select) and always:
+        if always and isinstance(select, exp.Select) and is_one_row(select) and not whole_clauses(select):
             return self._values_per_row(left, select, name, users, scope, ctes)
         found = lateral(subquery, scope, self, ctes)
-        result, shown = found.over(left, self) if found else self._plain(subquery, ctes)
-        read = found.read if found else {}
+        if found is not None:
+            (result, shown), read = found.over(left, self), found.read
+        else:
+            result, read = self.query(subquery, ctes), {}
+            shown = list(result.columns)
         right, free = named_apart(result, [*shown, *read.values()], scope)
         columns_ = tuple(zip(users or shown, (free[n] for n in shown), strict=True))
         scope.add(Item(name, ((name.lower(),),) if name else (), columns_))
         node = Join(left, right, equal_outside(read, free), kind=JOINS[side, kind])
-        if condition is None or always:
-            return node
-        e = Expr.of(scalar(resolve(condition, scope, {}), "ON"))
-        if not e.columns <= set(node.met):
-            raise refuse("ON", "reads columns of a SELECT further out", condition, "put the condition into WHERE")
-        return on(node, e)
+        return node if always else self._on(node, condition, scope)
 
-    def _plain(self, subquery: exp.Expression, ctes: Mapping[str, Node]) -> tuple[Node, list[str]]:
-        result = self.query(subquery, ctes)
-        return result, list(result.columns)
+    def _on(self, join: Join, condition: exp.Expression, scope: Scope, *, keeps_right: bool = False) -> Join:
+        """The join under its ON. keeps_right: rows of the right side that fail it are shown too."""
+        e = Expr.of(scalar(resolve(condition, scope, {}), "ON"))
+        if not e.columns <= set(join.met):
+            raise refuse("ON", "reads columns of a SELECT further out", condition, "put the condition into WHERE")
+        return on(join, e, keeps_right=keeps_right)
 
     def _values_per_row(
         self, left: Node, select: exp.Select, name: str, users: list[str], scope: Scope, ctes: Mapping[str, Node]
@@ -234,10 +236,7 @@ class Lowering:
         node = Join(*sides, equalities, kind=JOINS[side, kind])
         node = met.joined(node) if met is not None else node
         if condition := join.args.get("on"):
-            e = Expr.of(scalar(resolve(condition, scope, {}), "ON"))
-            if not e.columns <= set(node.met):
-                raise refuse("ON", "reads columns of a SELECT further out", condition, "put the condition into WHERE")
-            node = on(node, e, keeps_right=side == "FULL")
+            node = self._on(node, condition, scope, keeps_right=side == "FULL")
         if side == "FULL":
             return self._full(node, pairs, scope)
         if not node.kind.shows_right:

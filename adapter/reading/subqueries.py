@@ -240,7 +240,7 @@ class Subqueries:
         return lateral(select, self.scope, self.lowering, self.ctes)
 
     def _is_whole(self, select: exp.Select, asking: exp.Expression | None) -> bool:
-        if _whole_clauses(select, asking):
+        if whole_clauses(select, asking):
             return True
         of_rows = isinstance(asking, exp.Exists)
         return not of_rows and any(_is_star(s) or s.find(exp.Window) for s in select.expressions)
@@ -302,7 +302,7 @@ def _only(value: exp.Expression) -> exp.Expression:
     return exp.Case(ifs=[exp.If(this=several, true=one)], default=exp.Max(this=value.copy()))
 
 
-def _whole_clauses(select: exp.Select, test: exp.Expression | None) -> list[str]:
+def whole_clauses(select: exp.Select, test: exp.Expression | None = None) -> list[str]:
     """The clauses the subquery has that make it more than rows which meet conditions, for what is asked of it."""
     found = [clause for clause in WHOLE if select.args.get(clause)]
     if is_one_row(select) and _keeps_one(select):

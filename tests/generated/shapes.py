@@ -119,6 +119,9 @@ SHAPES: dict[str, str] = {
         "SELECT t.store, l.n, l.m FROM stores t, LATERAL (SELECT COUNT(*) AS n, MAX(s.qty) AS m FROM sales s WHERE "
         "s.store = t.store) l"
     ),
+    "lateral_having": (
+        "SELECT t.store, l.n FROM stores t, LATERAL (SELECT COUNT(*) AS n FROM sales s HAVING COUNT(*) > 7) l"
+    ),
     "lateral_top": (
         "SELECT t.store, l.qty, l.day FROM stores t LEFT JOIN LATERAL (SELECT s.qty, s.day FROM sales s WHERE s.store "
         "= t.store ORDER BY s.qty DESC, s.day LIMIT 2) l ON l.qty > 0"
