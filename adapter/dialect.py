@@ -113,6 +113,22 @@ class DeltaSpark(Spark):
         }
 
 
+def _refuse_compiled_sqlglot() -> None:
+    """Raises ImportError where the optional compiled build of sqlglot is installed: it refuses every dialect but its
+    own (https://github.com/tobymao/sqlglot/issues/7923), at the first statement and in words of its own."""
+    try:
+        DeltaSpark().generator()
+    except TypeError as error:
+        raise ImportError(
+            "dbt-spark-dynamic adds Delta's SQL to sqlglot's Spark dialect, which sqlglot's compiled build (the package "
+            "sqlglotc, from sqlglot[c]) does not allow. Remove it (pip uninstall sqlglotc), or install "
+            "dbt-spark-dynamic into an environment without it."
+        ) from error
+
+
+_refuse_compiled_sqlglot()
+
+
 def parse(sql: str) -> exp.Expression:
     """One statement as a tree, without its comments: those that are printed are ours.
 
