@@ -153,6 +153,7 @@ def test_a_standalone_cluster(shop: Path, jars: str, tmp_path_factory: pytest.Te
         "spark.executor.memory": "700m",
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.buffer.pageSize": "1m",
         "spark.ui.enabled": "false",
     }
     with (
@@ -173,6 +174,7 @@ def test_spark_connect(shop: Path, jars: str, tmp_path_factory: pytest.TempPathF
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.buffer.pageSize": "1m",
         "spark.ui.enabled": "false",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),

@@ -26,7 +26,7 @@ class ClassicEngine:
         """sent: told every statement before it runs."""
         self._spark = session
         self._jspark = session._jsparkSession
-        self._jvm = session._jvm
+        self._gateway = session.sparkContext._gateway
         self._pinned: dict[str, Any] = {}
         self._sent = sent
 
@@ -70,7 +70,7 @@ class ClassicEngine:
         """Of the latest snapshot, found without a Spark job."""
         snapshot = self._snapshot(path)
         metadata = snapshot.metadata()
-        properties = self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(metadata.configuration())
+        properties = self._java("scala.jdk.javaapi.CollectionConverters").asJava(metadata.configuration())
         checksum = snapshot.checksumOpt()
         size = checksum.get().tableSizeBytes() if checksum.isDefined() else 0
         return DeltaState(metadata.id(), snapshot.version(), dict(properties), size)
@@ -79,15 +79,22 @@ class ClassicEngine:
         return int(self._snapshot(table.path).version())
 
     def _snapshot(self, path: str) -> Any:
-        none = self._jvm.scala.Option.empty()
+        none = self._java("scala.Option").empty()
         return self._delta_log(path).update(False, none, none)
 
     def _delta_log(self, path: str) -> Any:
-        return self._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self._jspark, path)
+        return self._java("org.apache.spark.sql.delta.DeltaLog").forTable(self._jspark, path)
+
+    def _java(self, name: str) -> Any:
+        """A class by its full name. By way of `_jvm.org.apache…`, Java would look for a class in all jars at each dot."""
+        from py4j.java_gateway import JavaClass
+
+        return JavaClass(name, self._gateway._gateway_client)
 
     def log(self, table: Table, version: int) -> list[dict[str, Any]]:
         log = self._delta_log(table.path)
-        file = self._jvm.org.apache.spark.sql.delta.util.FileNames.unsafeDeltaFile(log.logPath(), version)
+        names = self._java("org.apache.spark.sql.delta.util.FileNames")
+        file = names.unsafeDeltaFile(log.logPath(), version)
         try:
             lines = log.store().read(file, log.newDeltaHadoopConf())
         except Exception as error:

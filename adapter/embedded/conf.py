@@ -28,6 +28,8 @@ JOINED = (
     ("spark.jars.packages", ","),
     ("spark.sql.extensions", ","),
 )
+# Where nobody can look at it, Spark need not keep the plans of its last thousand statements.
+FORGOTTEN = {"spark.ui.retainedJobs": "20", "spark.ui.retainedStages": "20", "spark.sql.ui.retainedExecutions": "10"}
 # A user who names Delta's jars in one of these has chosen a Delta, and gets no second one from us.
 JAR_SETTINGS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 
@@ -119,9 +121,13 @@ def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(cores),
         # Delta replays its log in 50 tasks by default: seconds in every statement on one machine.
         "spark.databricks.delta.snapshotPartitions": "2",
+        # By default each sort, join and aggregation of a task begins by clearing 64 megabytes, were it for one row.
+        "spark.buffer.pageSize": "4m",
         "spark.sql.warehouse.dir": store.warehouse.as_uri(),
         "spark.sql.catalogImplementation": settings.catalog,
     }
+    if settings.conf.get("spark.ui.enabled", "false").lower() != "true":
+        conf |= FORGOTTEN
     if settings.catalog == "hive":
         options.append(java_option("derby.system.home", store.folder))
         conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = f"jdbc:derby:;databaseName={store.metastore};create=true"

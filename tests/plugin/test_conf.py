@@ -50,6 +50,11 @@ def test_a_second_garbage_collector_is_never_asked_for():
     assert "Parallel" not in made
 
 
+def test_past_statements_are_kept_for_whoever_has_a_user_interface_to_look_at_them():
+    assert spark_conf(settings())["spark.sql.ui.retainedExecutions"] == "10"
+    assert "spark.sql.ui.retainedExecutions" not in spark_conf(settings(conf={"spark.ui.enabled": "true"}))
+
+
 def test_a_cluster_keeps_its_own_sizes_warehouse_and_metastore():
     made = spark_conf(settings(master="spark://host:7077"))
     assert made["spark.master"] == "spark://host:7077"
