@@ -120,8 +120,8 @@ def _refuse_compiled_sqlglot() -> None:
         DeltaSpark().generator()
     except TypeError as error:
         raise ImportError(
-            "dbt-spark-dynamic adds Delta's SQL to sqlglot's Spark dialect, which sqlglot's compiled build (the package "
-            "sqlglotc, from sqlglot[c]) does not allow. Remove it (pip uninstall sqlglotc), or install "
+            "dbt-spark-dynamic adds Delta's SQL to sqlglot's Spark dialect, which sqlglot's compiled build (the "
+            "package sqlglotc, from sqlglot[c]) does not allow. Remove it (pip uninstall sqlglotc), or install "
             "dbt-spark-dynamic into an environment without it."
         ) from error
 

@@ -32,6 +32,24 @@ def test_an_aggregate_is_maintained_by_its_changed_groups(orders: Maintained) ->
     assert outcome.line().startswith(f"INCREMENTAL {outcome.technique}: 3 changed in, +1 ~2 -0 out, orders v1→v2")
 
 
+def test_few_keys_are_said_to_the_scans_of_a_large_table(orders: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that files without them are skipped: those of groups computed again, and those that a join has to meet."""
+    monkeypatch.setattr("dbt_spark_dynamic.commit.refresh.LARGE", 1)
+    orders.sql("CREATE TABLE customers (name STRING, nation STRING) USING delta")
+    orders.sql("INSERT INTO customers VALUES ('a', 'x'), ('it''s \\\\', 'y'), (NULL, 'z')")
+    orders.sql("INSERT INTO orders VALUES (5, 'it''s \\\\', 1), (6, 'it''s \\\\', 2)")
+    orders.refresh("m", sql="SELECT customer, MAX(amount) AS most FROM orders GROUP BY customer")
+    orders.refresh("j", sql="SELECT o.id, c.nation FROM orders o JOIN customers c ON o.customer <=> c.name")
+    orders.sql("DELETE FROM orders WHERE id IN (2, 4, 6)")
+    assert orders.refresh("m").code is Code.INCREMENTAL
+    said = [s for s in orders.statements if "LEFT SEMI JOIN" in s]
+    assert said and all("IS NULL" in s and "= 'a'" in s and "= 'it\\'s \\\\'" in s for s in said)
+    assert orders.difference("m") == 0
+    assert orders.refresh("j").code is Code.INCREMENTAL
+    assert any("`name` = 'a'" in s for s in orders.statements)
+    assert orders.difference("j") == 0
+
+
 def test_conflicting_changes_between_two_refreshes(orders: Maintained) -> None:
     orders.refresh("m", sql=PER_CUSTOMER)
     for statement in (

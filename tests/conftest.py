@@ -19,7 +19,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--pairs", type=int, default=150, help="pairs of a generated query and a change script to try")
+    parser.addoption("--pairs", type=int, default=60, help="pairs of a generated query and a change script to try")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ expression means is Spark's business. Equality and hashing are by text, so equal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -100,3 +100,16 @@ def conjunction(parts: list[Expr]) -> Expr | None:
     if not parts:
         return None
     return Expr.of(exp.and_(*(p.tree.copy() for p in parts), copy=False)) if len(parts) > 1 else parts[0]
+
+
+def one_of(of: Expr, values: Sequence[Expr | None]) -> Expr:
+    """`of = a OR of = b OR …`, and `of IS NULL` for None. Not `of IN (a, b)`: that may convert both sides to another
+    type than `=` does."""
+    operand = exp.paren(of.tree, copy=True) if isinstance(of.tree, exp.Binary | exp.Unary) else of.tree
+    tests: list[exp.Expression] = [
+        exp.Is(this=operand.copy(), expression=exp.Null())
+        if value is None
+        else exp.EQ(this=operand.copy(), expression=value.tree.copy())
+        for value in values
+    ]
+    return Expr.of(exp.or_(*tests, copy=False))

@@ -8,5 +8,5 @@ versions this one consumes), or change (signed rows between the two, `WEIGHT` co
     additive.py       counts and sums added to the table's own    restrict.py     a semi-join pushed to the scans
     accumulators.py   one COUNT, SUM, MIN or MAX of them          simplify.py     what cannot have rows is cut away
     matches.py        what the change of a join's side meets      check.py        the contract of a plan
-    derivation.py     the relations that a plan names
+    derivation.py     the relations that a plan names         literal_keys.py a few keys that are known, as literals
 """

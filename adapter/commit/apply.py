@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
+from sqlglot import exp
+
+from ..algebra.nodes import Named, Node
 from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
+from ..changes.literal_keys import Values, with_literal_keys
 from ..errors import TargetError
 from ..names import COPIES, PREFIX, WEIGHT
 from ..reading.relations import Columns
@@ -20,6 +25,8 @@ from .measure import Measure
 from .spec import ChangelogMode, Spec
 
 CHANGE, HELD = f"{PREFIX}result_change", f"{PREFIX}held"
+FEW_KEYS = 16
+"""Keys up to which they are said one by one: a scan compares each row with each of them."""
 UPSERTS, ADDITIONS = f"{PREFIX}upserts", f"{PREFIX}additions"
 
 
@@ -40,7 +47,8 @@ class Applied:
 class Applier:
     """key: what rows are merged by, None for whole rows; checked: a key that is declared and must be verified;
     commit: runs the one write under the ledger entry; check_unique: raises if the query has rows; measure: what is
-    asked about what was computed."""
+    asked about what was computed; large: whether a table that may be read is too large to be read whole for a few keys.
+    """
 
     engine: Engine
     spec: Spec
@@ -51,6 +59,7 @@ class Applier:
     commit: Callable[[str, Entry], Written]
     check_unique: Callable[[str], None]
     measure: Measure
+    large: bool
 
     @property
     def names(self) -> list[str]:
@@ -58,8 +67,9 @@ class Applier:
 
     def plan(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Applied:
         """Computes the plan's relations in order and applies the last one."""
-        rows = {b.name: work.pin(b.name, sql.explained(b.why, renderer.query(b.node))) for b in plan.bindings}
-        result = sql.explained(plan.result.why, renderer.query(plan.result.node))
+        query = self._narrowing(work, renderer)
+        rows = {b.name: work.pin(b.name, sql.explained(b.why, query(b.node))) for b in plan.bindings}
+        result = sql.explained(plan.result.why, query(plan.result.node))
         if plan.shape is Shape.SIGNED:
             return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q))
         again = plan.affected is not None and rows[plan.affected.name] > 0
@@ -74,6 +84,18 @@ class Applier:
             added = sql.additions(added, UPSERTS, *self._keys(plan, work), self.names)
         work.pin("additions", added)
         return self._add(plan.additions, again)
+
+    def _narrowing(self, work: Incremental, renderer: Renderer) -> Callable[[Node], exp.Expression]:
+        """Relations as SQL, with the few keys that are known as literals, where tables are large enough for that."""
+        if not self.large:
+            return renderer.query
+
+        @cache
+        def known(relation: Named) -> Values:
+            few = 0 < work.rows.get(relation.name, 0) <= FEW_KEYS
+            return self.measure.values(work.name(relation.name), relation.columns) if few else {}
+
+        return lambda node: renderer.query(with_literal_keys(node, known))
 
     def _pin_upserts(self, plan: ChangePlan, work: Incremental, result: str) -> int:
         upserts = work.pin("upserts", sql.upserts_from_rows(result, *self._keys(plan, work), self.names))

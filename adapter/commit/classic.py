@@ -86,7 +86,7 @@ class ClassicEngine:
         return self._java("org.apache.spark.sql.delta.DeltaLog").forTable(self._jspark, path)
 
     def _java(self, name: str) -> Any:
-        """A class by its full name. By way of `_jvm.org.apache…`, Java would look for a class in all jars at each dot."""
+        """A class by its full name. Asked for `_jvm.org.apache…`, Java looks for a class in all jars at each dot."""
         from py4j.java_gateway import JavaClass
 
         return JavaClass(name, self._gateway._gateway_client)

@@ -24,7 +24,7 @@ FEW_CHANGES = 2_000
 
 class Incremental:
     """Pins what the plan names. `changed` are the sources whose change is not empty once equal rows are netted, and
-    the clock if it moved."""
+    the clock if it moved; `rows` counts the rows of what is pinned."""
 
     def __init__(
         self,
@@ -39,6 +39,7 @@ class Incremental:
         self._engine, self._model, self._changes, self._keys, self._spec = engine, model, changes, keys, spec
         self._clock = frozenset({CLOCK} if clock_moved else ())
         self._pins: list[str] = []
+        self.rows: dict[str, int] = {}
         self.changed: frozenset[str] = frozenset()
         self.rows_in = 0
         counts = [c.rows for c in changes.values()]
@@ -85,7 +86,8 @@ class Incremental:
     def pin(self, relation: str, sql: str, *, few: bool | None = None) -> int:
         name = self.name(relation)
         self._pins.append(name)
-        return self._engine.pin(name, sql, few=self.few if few is None else few)
+        self.rows[relation] = self._engine.pin(name, sql, few=self.few if few is None else few)
+        return self.rows[relation]
 
     def lost_by(self, error: SqlError) -> Lost | None:
         """The source whose old version can no longer be read, if that is what the error says."""

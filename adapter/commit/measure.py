@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..algebra.expressions import Expr
 from ..names import WEIGHT
 from ..reading.relations import Columns
 from ..sparksql import statements as sql
-from ..sparksql.bounds import between, bounds_of
+from ..sparksql.bounds import between, bounds_of, values_in, values_of
 from .engine import Engine
 
 
@@ -28,6 +30,10 @@ class Measure:
         """Where in the table the rows with the relation's values are, as a condition; empty if nothing says it."""
         query = bounds_of(relation, columns)
         return between(columns, self._engine.rows(query)[0]) if query else ""
+
+    def values(self, relation: str, columns: Sequence[str]) -> Mapping[str, Sequence[Expr | None]]:
+        """The values in each column of a small relation, as literals; None for NULL."""
+        return values_in(columns, self._engine.rows(values_of(relation, columns)))
 
     def census(self, query: str) -> tuple[int, int]:
         """Of the versions that a temporal join meets: the most of one key, and those that overlap the next."""

@@ -123,6 +123,9 @@ def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
         "spark.databricks.delta.snapshotPartitions": "2",
         # By default each sort, join and aggregation of a task begins by clearing 64 megabytes, were it for one row.
         "spark.buffer.pageSize": "4m",
+        # A refresh has some dozens of plans, Delta's own among them, compiled to Java: a hundred would push each other
+        # out, and every refresh compile them anew.
+        "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.sql.warehouse.dir": store.warehouse.as_uri(),
         "spark.sql.catalogImplementation": settings.catalog,
     }

@@ -6,11 +6,14 @@ So what is shown is what would run. Only what Spark would answer about rows that
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from sqlglot import exp
+
+from ..algebra.expressions import Expr
 from ..changes.additive import FALLING
 from ..commit.decide import Decision
 from ..commit.engine import Engine, Table, Written
@@ -127,6 +130,10 @@ class Assumed(Measure):
         """As it is written, with words for the values."""
         row = [value for n, _ in bounded(columns) for value in (f"<least {n}>", f"<greatest {n}>", False)]
         return between(columns, row)
+
+    def values(self, relation: str, columns: Sequence[str]) -> Mapping[str, Sequence[Expr | None]]:
+        """Likewise."""
+        return {n: (Expr.of(exp.Literal.string(f"<{n}>")),) for n in columns}
 
     def census(self, query: str) -> tuple[int, int]:
         return 0, 0

@@ -1,14 +1,19 @@
-"""What lies between the least and the greatest key of a change, as a condition on the table that a MERGE writes to.
+"""Where the keys of a change are, as literals: a join alone does not keep Spark from reading every file of a table,
+literals do, by the files' own statistics.
 
-A join alone does not keep MERGE from reading every file of its target; literals do, by the files' own statistics.
+bounds_of, between     the least and the greatest key, a condition on the table that a MERGE writes to
+values_of, values_in   a few keys one by one, for what a change plan joins with them
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sqlglot import exp
+
+from ..algebra.expressions import Expr, cast
 from ..reading.relations import Columns
 from .statements import literal, quoted
 
@@ -47,6 +52,27 @@ def between(columns: Columns, row: Sequence[Any]) -> str:
 def bounded(columns: Columns) -> Columns:
     """The columns whose bounds a literal can say exactly."""
     return tuple((n, t) for n, t in columns if t == "timestamp" or PLAIN.fullmatch(t))
+
+
+def values_of(relation: str, columns: Sequence[str]) -> str:
+    """The query whose rows `values_in` reads."""
+    asked = [f"TYPEOF({quoted(n)}), CAST({quoted(n)} AS STRING)" for n in columns]
+    return f"SELECT {', '.join(asked)} FROM {relation}"
+
+
+def values_in(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Mapping[str, Sequence[Expr | None]]:
+    """Column -> its distinct values, None for NULL. Left out are columns with values that no short literal can say."""
+    found = {}
+    for i, name in enumerate(columns):
+        values = dict.fromkeys((row[2 * i], row[2 * i + 1]) for row in rows)
+        if all(PLAIN.fullmatch(t) and len(text or "") <= LONGEST for t, text in values):
+            found[name] = tuple(None if text is None else _value(text, t) for t, text in values)
+    return found
+
+
+def _value(text: str, data_type: str) -> Expr:
+    said = Expr.of(exp.Literal.string(text))
+    return said if data_type == "string" else cast(said, data_type)
 
 
 def _printed(value: str, data_type: str) -> str:

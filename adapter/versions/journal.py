@@ -170,7 +170,7 @@ class Journal(Refresh):
     def _applier(self, entry: Entry) -> Appender:
         return Appender(
             self.engine, self.spec, self.model.columns, None, (), entry, self._commit, self._check_unique,
-            self.measure, self.keeping, self._timed, self._ignore,
+            self.measure, self._is_large(), self.keeping, self._timed, self._ignore,
         )  # fmt: skip
 
     def _ignore(self, events: int) -> None:

@@ -43,6 +43,8 @@ def translated(sql: str) -> str:
         # The maintained table is written after it is read: it has one version.
         if version is not None and table.name != TARGET.split(".")[-1]:
             table.set("db", exp.to_identifier(f"{AGO}{version.expression.name}_"))
+    for typeof in list(tree.find_all(exp.Typeof)):
+        typeof.replace(exp.Anonymous(this="spark_type", expressions=[typeof.this]))
     for when in tree.find_all(exp.When):
         # Spark's `UPDATE SET t.a = s.a` is `UPDATE SET a = s.a` here.
         if isinstance(update := when.args["then"], exp.Update):
@@ -66,6 +68,8 @@ class Duck:
         self._run("CREATE MACRO array_repeat(x, n) AS repeat([x], n)")
         self._run("CREATE MACRO timestamp_micros(x) AS make_timestamp(x)")
         self._run("CREATE MACRO raise_error(x) AS error(x)")
+        renamed = " ".join(f"WHEN '{duck}' THEN '{spark}'" for duck, spark in SPARK_TYPES.items())
+        self._run(f"CREATE MACRO spark_type(x) AS CASE typeof(x) {renamed} ELSE lower(typeof(x)) END")
 
     def enter(self, script: str, rounds: Sequence[Sequence[str]]) -> None:
         """Makes the states between the rounds of a script the versions of the sources, once."""
