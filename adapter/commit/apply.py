@@ -25,9 +25,10 @@ from .measure import Measure
 from .spec import ChangelogMode, Spec
 
 CHANGE, HELD = f"{PREFIX}result_change", f"{PREFIX}held"
+UPSERTS, ADDITIONS = f"{PREFIX}upserts", f"{PREFIX}additions"
+
 FEW_KEYS = 16
 """Keys up to which they are said one by one: a scan compares each row with each of them."""
-UPSERTS, ADDITIONS = f"{PREFIX}upserts", f"{PREFIX}additions"
 
 
 class NotHeld(TargetError):

@@ -28,10 +28,10 @@ JOINED = (
     ("spark.jars.packages", ","),
     ("spark.sql.extensions", ","),
 )
-# Where nobody can look at it, Spark need not keep the plans of its last thousand statements.
-FORGOTTEN = {"spark.ui.retainedJobs": "20", "spark.ui.retainedStages": "20", "spark.sql.ui.retainedExecutions": "10"}
 # A user who names Delta's jars in one of these has chosen a Delta, and gets no second one from us.
 JAR_SETTINGS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
+# Where nobody can look at it, Spark need not keep the plans of its last thousand statements.
+FORGOTTEN = {"spark.ui.retainedJobs": "20", "spark.ui.retainedStages": "20", "spark.sql.ui.retainedExecutions": "10"}
 
 
 def spark_conf(settings: EmbeddedSettings) -> dict[str, str]:
