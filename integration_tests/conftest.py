@@ -32,9 +32,8 @@ TEST_CONF = {
     # As dbt-spark sets it for every connection: a query in a test means what it means in a model.
     "spark.sql.ansi.enabled": "false",
     # Thousands of small statements, each with a plan of its own: compiling Java for each of them, and replanning
-    # between its stages, is two thirds of the time; Java's own second compiler takes half of what is left. The demo and
-    # the benchmarks run as users do.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    # between its stages, is two thirds of the time. The demo and the benchmarks run as users do.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
