@@ -49,15 +49,18 @@ class Expr:
 
 
 def replace_columns(tree: exp.Expression, by: Mapping[str, exp.Expression]) -> exp.Expression:
-    """A copy of the tree with columns replaced; a replacement that is an operator is put in parentheses."""
+    """A copy of the tree with columns replaced, by operands."""
 
     def put(node: exp.Expression) -> exp.Expression:
-        if isinstance(node, exp.Column) and node.name in by:
-            new = by[node.name].copy()
-            return exp.paren(new, copy=False) if isinstance(new, exp.Binary | exp.Unary | exp.Between | exp.In) else new
-        return node
+        return operand(by[node.name]) if isinstance(node, exp.Column) and node.name in by else node
 
     return tree.copy().transform(put, copy=False)
+
+
+def operand(tree: exp.Expression) -> exp.Expression:
+    """A copy of the tree that can stand beside an operator: an operator itself is put in parentheses."""
+    is_operator = isinstance(tree, exp.Binary | exp.Unary | exp.Between | exp.In) and not isinstance(tree, exp.Paren)
+    return exp.paren(tree) if is_operator else tree.copy()
 
 
 def column(name: str) -> Expr:
@@ -105,11 +108,10 @@ def conjunction(parts: list[Expr]) -> Expr | None:
 def one_of(of: Expr, values: Sequence[Expr | None]) -> Expr:
     """`of = a OR of = b OR …`, and `of IS NULL` for None. Not `of IN (a, b)`: that may convert both sides to another
     type than `=` does."""
-    operand = exp.paren(of.tree, copy=True) if isinstance(of.tree, exp.Binary | exp.Unary) else of.tree
     tests: list[exp.Expression] = [
-        exp.Is(this=operand.copy(), expression=exp.Null())
+        exp.Is(this=operand(of.tree), expression=exp.Null())
         if value is None
-        else exp.EQ(this=operand.copy(), expression=value.tree.copy())
+        else exp.EQ(this=operand(of.tree), expression=value.tree.copy())
         for value in values
     ]
     return Expr.of(exp.or_(*tests, copy=False))

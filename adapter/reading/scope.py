@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ..algebra.expressions import Expr, column
+from ..algebra.expressions import Expr, column, operand
 from ..names import free_name
 from .refuse import refuse
 
@@ -152,12 +152,12 @@ def resolve(tree: exp.Expression, scope: Scope, aliases: Mapping[str, exp.Expres
         bare = len(node.parts) == 1
         alias = aliases.get(node.name.lower()) if bare else None
         if alias is not None and aliases_first and not node.find_ancestor(exp.AggFunc):
-            return _operand(alias)
+            return operand(alias)
         found = scope.lookup(node)
         if found is not None:
             return found
         if alias is not None:
-            return _operand(alias)
+            return operand(alias)
         found = scope.outer(node)
         if found is not None:
             return found
@@ -167,7 +167,3 @@ def resolve(tree: exp.Expression, scope: Scope, aliases: Mapping[str, exp.Expres
         raise refuse("a name", "could not be resolved", node)
 
     return tree.copy().transform(put, copy=False)
-
-
-def _operand(alias: exp.Expression) -> exp.Expression:
-    return exp.paren(alias.copy(), copy=False) if isinstance(alias, exp.Binary) else alias.copy()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ..algebra.expressions import Expr, column
+from ..algebra.expressions import Expr, column, operand
 from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Project
 from .aggregates import aggregate_calls, over
 from .joins import on, place
@@ -109,7 +109,7 @@ class Subqueries:
         for mine, theirs in zip(asked, inner.values, strict=True):
             own = scalar(resolve(self.replaced(mine), self.scope, {}), "IN")
             node = self.attached(node)
-            equal: exp.Expression = exp.EQ(this=_operand(own), expression=_operand(theirs))
+            equal: exp.Expression = exp.EQ(this=operand(own), expression=operand(theirs))
             if kind is JoinKind.ANTI:
                 # An unknown comparison is not "not in" either. Engines know this form and can hash it.
                 equal = exp.Or(this=equal, expression=exp.Is(this=exp.paren(equal.copy()), expression=exp.Null()))
@@ -173,7 +173,7 @@ class Subqueries:
         own = scalar(resolve(self.replaced(test.this), self.scope, {}), "IN")
         zero = exp.Literal.number(0)
         rows, known = exp.Count(this=exp.Star()), exp.Count(this=value.copy())
-        equal = Expr.of(exp.EQ(this=_operand(own), expression=_operand(value)))
+        equal = Expr.of(exp.EQ(this=operand(own), expression=operand(value)))
         matching = Inner(inner.rows, inner.values, (*inner.correlated, equal))
         matches = self._aggregated(matching, exp.GT(this=rows.copy(), expression=zero), test)
         if not negated:
@@ -359,11 +359,6 @@ def _tuple(tree: exp.Expression) -> list[exp.Expression]:
     while isinstance(tree, exp.Paren):
         tree = tree.this
     return list(tree.expressions) if isinstance(tree, exp.Tuple) else [tree]
-
-
-def _operand(tree: exp.Expression) -> exp.Expression:
-    tree = tree.copy()
-    return exp.paren(tree, copy=False) if isinstance(tree, exp.Binary | exp.Unary | exp.In | exp.Between) else tree
 
 
 def _pair(condition: Expr, own: set[str]) -> tuple[Expr, Expr, bool] | None:

@@ -13,7 +13,7 @@ from functools import singledispatchmethod
 from sqlglot import exp
 
 from ..algebra.clock import Reading, told
-from ..algebra.expressions import Expr, replace_columns
+from ..algebra.expressions import Expr, operand, replace_columns
 from ..algebra.nodes import (
     Aggregate,
     AsOf,
@@ -225,7 +225,7 @@ class Renderer:
         base.where = left.where + right.where
         for l, r, safe in node.equalities:
             equal = exp.NullSafeEQ if safe else exp.EQ
-            base.where.append(equal(this=_operand(base.expression(l)), expression=_operand(base.expression(r))))
+            base.where.append(equal(this=operand(base.expression(l)), expression=operand(base.expression(r))))
         if node.residual is not None:
             base.where.append(base.expression(node.residual))
         return base
@@ -237,7 +237,7 @@ class Renderer:
             block = self._over(block.select(), node.columns, title(node))
         keys = self._block(node.keys)
         on = [
-            exp.NullSafeEQ(this=_operand(block.expression(e)), expression=keys.columns[k].copy()) for e, k in node.pairs
+            exp.NullSafeEQ(this=operand(block.expression(e)), expression=keys.columns[k].copy()) for e, k in node.pairs
         ]
         block.joins.append(exp.Join(this=keys.source, side="LEFT", kind="SEMI", on=exp.and_(*on, copy=False)))
         return block
@@ -297,7 +297,7 @@ def _on(node: Join, left: Block, right: Block) -> list[exp.Expression]:
     """The conditions of a join, over the tables of both blocks."""
     on: list[exp.Expression] = [
         (exp.NullSafeEQ if safe else exp.EQ)(
-            this=_operand(left.expression(l)), expression=_operand(right.expression(r))
+            this=operand(left.expression(l)), expression=operand(right.expression(r))
         )
         for l, r, safe in node.equalities
     ]
@@ -305,10 +305,6 @@ def _on(node: Join, left: Block, right: Block) -> list[exp.Expression]:
         met = {**left.columns, **right.columns}
         on.append(exp.paren(replace_columns(node.residual.tree, met), copy=False))
     return on
-
-
-def _operand(tree: exp.Expression) -> exp.Expression:
-    return exp.paren(tree, copy=False) if isinstance(tree, exp.Binary | exp.Unary) else tree
 
 
 def reference(table: str, name: str) -> exp.Column:

@@ -11,6 +11,10 @@ SHAPES: dict[str, str] = {
         "SELECT s.store, s.qty, t.city FROM sales s LEFT JOIN stores t ON s.store = t.store AND t.area > 1 "
         "AND s.qty > 1"
     ),
+    "join_on_tests": (
+        "SELECT s.store, t.city FROM (SELECT store, qty BETWEEN 1 AND 2 AS few FROM sales) s JOIN (SELECT store, city, "
+        "area IN (1, 2) AS small FROM stores) t ON s.store = t.store AND s.few = t.small"
+    ),
     "right_join": (
         "SELECT s.store, s.qty, t.city FROM sales s RIGHT JOIN stores t ON s.store = t.store WHERE s.qty IS "
         "NULL OR s.qty > 0"
