@@ -55,7 +55,8 @@ class ChangeFeed(exp.Expression):
 
 
 class Clock(exp.Expression):
-    """A function of the session's clock. time: None in a model, in a change plan the state of the clock it reads."""
+    """A function of the session's clock, or the watermark. time: None in a model, in a change plan the state of the
+    clock that it reads."""
 
     arg_types = {"this": True, "time": False}
 
@@ -109,6 +110,7 @@ class DeltaSpark(Spark):
             ChangeFeed: lambda self, e: (
                 f"{self.sql(e, 'this')} WITH ('readChangeFeed'='true', "
                 f"'startingVersion'='{e.args['start']}', 'endingVersion'='{e.args['end']}')"
+                + (f" AS {self.sql(e, 'alias')}" if e.args.get("alias") else "")
             ),
         }
 

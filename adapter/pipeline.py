@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from .algebra.clock import misplaced, read_by
+from .algebra.clock import WATERMARK, misplaced, read_by
 from .algebra.expressions import columns
+from .algebra.kept import ripening
 from .algebra.nodes import Node, Project
 from .algebra.prune import prune
 from .algebra.show import show
@@ -61,16 +62,23 @@ class Model:
     def volatile(self) -> bool:
         """Whether the result can change although no source says that it did."""
         if self.refusal is None:
-            return self.node is not None and bool(read_by(self.node))
+            return self.node is not None and bool(read_by(self.node) - {WATERMARK})
         unknown = any(r.kind is not Kind.DELTA for r in self.sources.values())
         return unknown or self.refusal.volatility is Volatility.VOLATILE
 
 
 def compile_model(
-    sql: str, result: Columns, catalog: Catalog, types_of: TypesOf, deterministic: frozenset[str] = frozenset()
+    sql: str,
+    result: Columns,
+    catalog: Catalog,
+    types_of: TypesOf,
+    deterministic: frozenset[str] = frozenset(),
+    *,
+    joined_once: bool = False,
 ) -> Model:
     """Reads a SELECT that Spark has accepted. result: the columns Spark says it has; deterministic: the user's own
-    functions that give equal values for equal arguments, in lower case.
+    functions that give equal values for equal arguments, in lower case; joined_once: its temporal joins at event times
+    keep their results, each row being joined when the watermark has passed it.
 
     Raises Impossible for one with a temporal join that is not maintained: Spark cannot run it as it is written.
     """
@@ -106,7 +114,8 @@ def compile_model(
                 "put it into WHERE", volatility=Volatility.VOLATILE,
             )  # fmt: skip
         outputs = tuple(zip((n for n, _ in result), columns(node.columns), strict=True))
-        named = settled(prune(Project(node, outputs)), types)
+        whole = settled(prune(Project(node, outputs)), types)
+        named = ripening(whole) if joined_once else whole
         return Model(sql, result, dict(lowering.sources), _digest(show(named), result), node=named, tree=tree)
     except Refusal as refusal:
         if is_temporal(tree):

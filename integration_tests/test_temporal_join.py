@@ -7,6 +7,7 @@ whose rate changed before, between or after them.
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from dbt_spark_dynamic.commit import lookups, refresh
 from dbt_spark_dynamic.commit.outcome import Code
@@ -53,6 +54,18 @@ SNAPSHOT = """
 select * from {{ ref('versioned_rates') }}
 {% endsnapshot %}
 """
+
+
+ENDS = {"unique_key": "currency", "valid_to": "until", "valid_to_current": "timestamp '9999-12-31'"}
+TESTED = {
+    "name": "rates_snapshot",
+    "data_tests": [
+        {"versions_do_not_overlap": {"arguments": {**ENDS, "valid_from": "since"}}},
+        {"versions_are_contiguous": {"arguments": {**ENDS, "valid_from": "since"}}},
+        {"one_current_version": {"arguments": ENDS}},
+        {"valid_from_before_valid_to": {"arguments": {"valid_from": "since", "valid_to": "until"}}},
+    ],
+}
 
 
 def at(time: str) -> str:
@@ -145,8 +158,46 @@ def test_at_processing_time_the_latest_rate_is_met_and_kept(shop: DbtProject) ->
     assert rows(shop, "processed") == {(1, "Euro", 232), (2, "US Dollar", 102), (4, "Euro", 1190), (5, "Euro", 119)}
 
 
+def test_late_versions_are_ignored_if_asked(shop: DbtProject) -> None:
+    shop.write("models/once.yml", "models: [{name: once, data_tests: [equals_its_query]}]")
+    shop.model("once", AS_FLIP_132_WRITES_IT, materialized="temporal_join", unique_key="order_id",
+               late_versions="ignore", watermark="5 minutes")  # fmt: skip
+    shop.dbt("run", "--select", "versioned_rates", "once")
+    # The newest rate is of 10:45, so rates may still come for orders after 10:40.
+    early = {(1, "Euro", 228), (2, "US Dollar", 102), (3, "Yen", 50)}
+    assert rows(shop, "once") == early
+
+    # A late rate changes no order that was joined, and an order waits for both sides.
+    shop.sql(f"insert into rates values {values([('Euro', 200, '10:00'), ('Yen', 2, '11:30')])}")
+    shop.dbt("run", "--select", "once")
+    assert shop.responses()["once"]["code"] == "INCREMENTAL"
+    assert rows(shop, "once") == early
+    shop.sql(f"insert into orders values {values([(5, 'Yen', 7, '11:20'), (6, 'Euro', 1, '10:10')])}")
+    shop.dbt("run", "--select", "once")
+    # Up to 11:15: the order of 10:52, and the one that comes late, which meets the late rate.
+    later = early | {(4, "Euro", 348), (6, "Euro", 200)}
+    assert (shop.responses()["once"]["code"], rows(shop, "once")) == ("INCREMENTAL", later)
+
+    # Neither what a rate was corrected to, nor a delete of the newest rows, takes anything back.
+    shop.sql("delete from rates where rate = 116")
+    shop.sql("delete from orders where order_id = 5")
+    shop.dbt("run", "--select", "once")
+    assert rows(shop, "once") == later
+    # An order that is itself corrected is joined again.
+    shop.sql("update orders set amount = 3 where order_id = 1")
+    shop.dbt("run", "--select", "once")
+    response = shop.responses()["once"]
+    assert (response["code"], response["rows_in"], response["rows_updated"]) == ("INCREMENTAL", 1, 1)
+    assert rows(shop, "once") == later - {(1, "Euro", 228)} | {(1, "Euro", 600)}
+    shop.dbt("run", "--select", "once")
+    assert shop.responses()["once"]["code"] == "NO CHANGE"
+    assert "its query computed anew" in shop.fails("test", "--select", "once")
+
+
 def test_a_snapshot_and_a_declared_source_are_versioned_too(shop: DbtProject) -> None:
     shop.write("snapshots/rates_snapshot.sql", SNAPSHOT)
+    # `dbt build` runs the tests of histories on the snapshot as well.
+    shop.write("snapshots/rates_snapshot.yml", yaml.safe_dump({"snapshots": [TESTED]}))
     shop.model("per_currency", PER_CURRENCY, materialized="dynamic_table")
     shop.model("euros", DECLARED, materialized="temporal_join")
     shop.sql("delete from rates where rate = 116")
@@ -178,6 +229,30 @@ REFUSED = {
     "no_row_key": ("join {{ ref('versioned_rates') }} for system_time as of proctime() r using (currency)",
                    ["needs a key of the rows", "unique_key"]),
 }  # fmt: skip
+
+
+IGNORED = {
+    "ungrouped": ("select r.rate, count(*) as n", " group by r.rate", {}, ["is joined or grouped further"]),
+    "keyless": ("select o.order_id, r.rate", "", {"unique_key": None}, ["needs a key of the rows that it joins"]),
+    "no_interval": ("select o.order_id, r.rate", "", {"watermark": "soon"}, ["'soon' is not an interval"]),
+    "useless": ("select o.order_id, r.rate", "", {"late_versions": "correct", "watermark": "1 hour"},
+                ["watermark has no effect here", "late_versions='ignore'"]),
+    "by_clock": ("select o.order_id, r.rate", " where r.currency_time > current_date - 7", {},
+                 ["reads the clock", "subquery of the left side"]),
+    "no_policy": ("select o.order_id, r.rate", "", {"late_versions": "drop"}, ["use one of 'correct', 'ignore'"]),
+}  # fmt: skip
+
+
+def test_late_versions_that_cannot_be_ignored(shop: DbtProject) -> None:
+    for name, (select, rest, config, _) in IGNORED.items():
+        join = AS_FLIP_132_WRITES_IT[AS_FLIP_132_WRITES_IT.index("from") :]
+        asked = {"unique_key": "order_id", "late_versions": "ignore", **config}
+        shop.model(name, f"{select} {join}{rest}", materialized="temporal_join", **asked)
+    said = shop.fails("run", "--exclude", "converted")
+    for name, (_, _, _, expected) in IGNORED.items():
+        of_model = said[said.index(f"(models/{name}.sql)") :]
+        for text in expected:
+            assert text in of_model, f"{name}: {text}\n{said}"
 
 
 def test_what_cannot_be_joined_is_said_with_place_reason_and_remedy(shop: DbtProject) -> None:

@@ -17,6 +17,12 @@ from .nodes import Filter, Node, Time, walk
 CLOCK = "the clock"
 """What stands for the clock among the sources that changed."""
 
+WATERMARK = "watermark"
+"""The clock of event time: up to where the rows and the versions of temporal joins are taken to be complete."""
+
+NOT_READ = {WATERMARK: "CAST(NULL AS TIMESTAMP)"}
+"""What stands for a function of the clock that the session does not have, where it is not read."""
+
 Reading = Mapping[str, str]
 """Function of the clock, as Spark names it -> its value at one time, as a Spark SQL literal."""
 
@@ -62,7 +68,8 @@ def told(tree: exp.Expression, clock: Mapping[Time, Reading]) -> exp.Expression:
     def put(node: exp.Expression) -> exp.Expression:
         if not isinstance(node, Clock):
             return node
-        value = clock.get(Time(node.args.get("time") or Time.UNDATED.value), {}).get(node.name)
+        read = clock.get(Time(node.args.get("time") or Time.UNDATED.value), {})
+        value = read.get(node.name, NOT_READ.get(node.name))
         if value is None:
             return exp.Anonymous(this=node.name.upper())
         return exp.maybe_parse(value, dialect="spark")

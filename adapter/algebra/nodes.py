@@ -159,15 +159,17 @@ class UnionAll(Node):
 class AsOf:
     """What makes a join a temporal one: the right side holds versions, of which those of one key never overlap.
 
-    time: of a row of the left side, over its columns; None for the time at which it is processed, whose results never
-    change again. valid_from, valid_to: columns of the right side, between which, half-open, a version is valid; the
-    join's condition says so too. single: whether a row meets one version at most.
+    time: of a row of the left side, over its columns; None for the time at which it is processed. valid_from, valid_to:
+    columns of the right side, between which, half-open, a version is valid; the join's condition says so too. single:
+    whether a row meets one version at most. kept: a row keeps what it met when it was joined, whatever versions come
+    later; always so at processing time.
     """
 
     time: Expr | None
     valid_from: str = ""
     valid_to: str = ""
     single: bool = True
+    kept: bool = False
 
 
 @dataclass(frozen=True)

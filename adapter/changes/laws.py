@@ -55,10 +55,10 @@ ONE_PARTITION = Law("keyed", "Δω(R) = ω(R⁺) − ω(R⁻)", "all rows: witho
 ADDITIVE = Law(
     "additive", "γ(R⁺) = γ(R⁻) ⊕ γ(ΔR)", "changed rows alone; groups that change and table cannot settle are keyed"
 )
-PROCESSED = Law(
-    "at processing time",
-    "Δ(L ⋈ now(V)) = (L⁺ ⋉ K) ⋈ V⁺ − what the table holds for K, K = keys of ΔL",
-    "the changed rows of the left side and the versions there are now: past results are kept",
+KEPT = Law(
+    "kept",
+    "Δ(L ⋈ V) = (L⁺ ⋉ K) ⋈ V⁺ − what the table holds for K, K = keys of ΔL",
+    "the changed rows of the left side and the versions they meet now: past results are kept",
 )
 
 
@@ -83,8 +83,8 @@ def _(node: Filter) -> Law:
 
 @law_of.register
 def _(node: Join) -> Law:
-    if node.as_of is not None and node.as_of.time is None:
-        return PROCESSED
+    if node.as_of is not None and node.as_of.kept:
+        return KEPT
     return INNER if node.kind is JoinKind.INNER else ONE_SIDED
 
 

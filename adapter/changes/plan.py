@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..algebra.expressions import columns
+from ..algebra.kept import is_kept, joined_once, key_of_joined
 from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Join, JoinKind, Named, Node, Semi, Time, Unit, Window, has_groups, walk
-from ..algebra.processing import is_processed, key_of_processed, processed
 from ..errors import Bug
 from .additive import Added, Own, added
 from .affected import affected
@@ -33,14 +33,13 @@ def plan(
 
     model: a plan with undated scans; own: the table that holds its result, None if it must not be read;
     by_key=False: as signed rows even where a key is known; declared: the key that rows are merged by, needed where the
-    model joins at processing time. simplified=False keeps what the laws give, for the tests
-    that compare the two.
+    model keeps the results of joins. simplified=False keeps what the laws give, for the tests that compare the two.
     """
     d = Derivation(model, changed)
     key = unique_key(model, keys)
     tidy = simplify if simplified else _untouched
-    if is_processed(model):
-        plan_ = _processed(model, declared or key, d, tidy)
+    if is_kept(model):
+        plan_ = _joined_once(model, declared or key, d, tidy)
     elif by_key and changed and own is not None and (found := added(model, own, d)) is not None:
         plan_ = _additive(model, found, tidy)
     elif by_key and changed and key == ():
@@ -68,14 +67,14 @@ def _upsert(model: Node, key: tuple[str, ...], d: Derivation, tidy) -> ChangePla
     return ChangePlan((), (), result, Shape.UPSERT, key, touched)
 
 
-def _processed(model: Node, key: tuple[str, ...] | None, d: Derivation, tidy) -> ChangePlan:
-    """Joins at processing time: rows that came or changed meet the versions there are now. No other row is touched, so
-    that it keeps what it met; a row that left takes with it whatever the table holds for its key."""
-    rows = processed(model)
-    exprs = key_of_processed(model, key) if key is not None else None
+def _joined_once(model: Node, key: tuple[str, ...] | None, d: Derivation, tidy) -> ChangePlan:
+    """Joins that keep their results: rows that came or changed meet the versions there are now. No other row is
+    touched, so that it keeps what it met; a row that left takes with it whatever the table holds for its key."""
+    rows = joined_once(model)
+    exprs = key_of_joined(model, key) if key is not None else None
     if rows is None or exprs is None or key is None:
-        raise Bug("a join at processing time without a key of the rows that are processed.")
-    touched = d.keys(tidy(affected(rows, exprs, d)), "keys of the rows to process")
+        raise Bug("a join that keeps its results without a key of the rows that are joined.")
+    touched = d.keys(tidy(affected(rows, exprs, d)), "keys of the rows to join")
     result = Binding(ROWS, tidy(restrict(at(model, Time.AFTER), columns(key), touched)), "what they meet now")
     return ChangePlan((), (), result, Shape.UPSERT, key, touched)
 

@@ -9,5 +9,6 @@ incremental.py  feeds and relations, computed once            measure.py   what 
 apply.py        the change, written
 engine.py       what is needed of Spark; classic.py over a session here, remote.py by SQL alone
 changelog.py    its changes as a relation in the three encodings
+clock.py        what the session's clock says     watermark.py the clock of event time
 catalog.py, describe.py   tables and views as they are        problems.py  errors in the user's words
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..algebra.clock import Reading
+from ..algebra.clock import WATERMARK, Reading
 from .engine import Engine
 
 MOMENT = (
@@ -12,7 +12,9 @@ MOMENT = (
 
 
 def reading(engine: Engine, functions: frozenset[str]) -> Reading:
-    """What these functions of the clock say now, all at one moment. No function: nothing is asked."""
+    """What these functions of the clock say now, all at one moment, but for the watermark. No function: nothing is
+    asked."""
+    functions -= {WATERMARK}
     if not functions:
         return {}
     micros, date, local, seconds = engine.rows(MOMENT)[0]

@@ -34,7 +34,8 @@ class Entry:
     generation: the same from one rebuild to the next; sequence: 1, 2, … within it; base: the version of the table
     that the refresh was computed against (-1 for a rebuild); definition: fingerprint of the SELECT and what it is
     applied with; columns: name and type of the result's columns; rows_in: changed rows of the sources, None if not
-    counted; clock: what it read of the session's clock; query: the SELECT as it was maintained.
+    counted; clock: what it read of the session's clock; query: the SELECT as it was maintained, empty where it gives
+    another result computed anew; newest: the newest times that its watermark is made of.
     """
 
     sources: Mapping[str, Consumed]
@@ -48,6 +49,7 @@ class Entry:
     rows_in: int | None = None
     clock: Mapping[str, str] = field(default_factory=dict)
     query: str = ""
+    newest: Mapping[str, int] = field(default_factory=dict)
     refresh: str = field(default_factory=lambda: uuid.uuid4().hex)
     format: int = LEDGER_FORMAT
 

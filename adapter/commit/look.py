@@ -6,15 +6,15 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ..algebra.clock import Reading, read_by
+from ..algebra.clock import WATERMARK, Reading, read_by
+from ..algebra.kept import is_kept
 from ..algebra.keys import SourceKeys, unique_key
-from ..algebra.processing import is_processed
 from ..dialect import print_sql, without_as_of
 from ..errors import Impossible, Refusal, TargetError
 from ..pipeline import Model, compile_model
 from ..reading.relations import Kind
 from ..reading.temporal import only_maintained
-from ..sparksql.reads import undated
+from ..sparksql.reads import Span, undated
 from ..sparksql.render import Renderer
 from . import problems
 from .catalog import SessionCatalog
@@ -24,6 +24,7 @@ from .history import read_commit
 from .ledger import Position, find
 from .sources import commits_between
 from .spec import ChangelogMode, RefreshMode, Spec
+from .watermark import Watermark, untimed, watermark
 
 KEY_PROPERTY = "dbt_spark_dynamic.unique_key"
 MEANING_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
@@ -35,7 +36,7 @@ class Seen:
     """target: the table, None if there is none; key: what rows are merged by, None for whole rows; checked: a key that
     is only declared, and must be verified; source_keys: keys of the sources that are dynamic tables; definition: what
     the table is made by, as a digest; position: where its ledger stands, None without one; clock: what the model reads
-    of it, now."""
+    of it, now; newest: the newest times that its watermark is made of."""
 
     target: Table | None
     catalog: SessionCatalog
@@ -46,6 +47,7 @@ class Seen:
     definition: str
     position: Position | None
     clock: Reading = field(default_factory=dict)
+    newest: Mapping[str, int] = field(default_factory=dict)
 
 
 def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> Seen:
@@ -58,15 +60,33 @@ def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> 
     model = _read(spec, engine, catalog)
     source_keys = {n: k for n, t in catalog.tables.items() if (k := key_of(t)) and _is_maintained(t, engine)}
     key, checked = _keys(model, source_keys, spec)
-    if model.node is not None and is_processed(model.node):
-        problems.check_processing_time(model.node, key, spec)
+    if model.node is not None and is_kept(model.node):
+        problems.check_kept(model.node, key, spec)
     settings = tuple((name, engine.setting(name)) for name in MEANING_SETTINGS)
-    meaning = (model.fingerprint, key, checked, spec.changelog_mode.value, settings)
+    meaning = (model.fingerprint, key, checked, spec.changelog_mode.value, settings, spec.late_by)
     definition = hashlib.sha256(repr(meaning).encode()).hexdigest()[:20]
     position = position_of(target, engine)
     _check_held_back(catalog, position, engine, spec)
-    clock = reading(engine, read_by(model.node) if model.node is not None else frozenset())
-    return Seen(target, catalog, model, source_keys, key, checked, definition, position, clock)
+    read = read_by(model.node) if model.node is not None else frozenset()
+    seen = Seen(target, catalog, model, source_keys, key, checked, definition, position, reading(engine, read))
+    if WATERMARK not in read:
+        return seen
+    reached = _watermark(seen, spec, engine)
+    return replace(seen, clock={**seen.clock, **reached.reading()}, newest=reached.newest)
+
+
+def _watermark(seen: Seen, spec: Spec, engine: Engine) -> Watermark:
+    """Goes on from the last refresh, unless the table was made in another way then."""
+    assert seen.model.node is not None and spec.late_by is not None
+    entry = seen.position.entry if seen.position is not None else None
+    if entry is None or entry.definition != seen.definition or spec.full_refresh:
+        entry = None
+    spans = {}
+    for name in seen.model.sources:
+        table = seen.catalog.tables[name]
+        then = entry.sources.get(name) if entry is not None else None
+        spans[name] = Span(then.version if then is not None and then.id == table.id else -1, table.version)
+    return watermark(seen.model.node, spec.late_by, spans, entry.newest if entry is not None else {}, engine)
 
 
 def _check_target(t: Table | None, spec: Spec) -> None:
@@ -97,7 +117,10 @@ def _read(spec: Spec, engine: Engine, catalog: SessionCatalog) -> Model:
     result = engine.columns(without_as_of(spec.sql).strip().removesuffix(";"))
     problems.check_names([name for name, _ in result], spec)
     try:
-        read = compile_model(spec.sql, result, catalog, engine.columns, spec.deterministic)
+        once = spec.late_by is not None
+        read = compile_model(spec.sql, result, catalog, engine.columns, spec.deterministic, joined_once=once)
+        if once and read.node is not None and (found := untimed(read.node, engine)) is not None:
+            raise problems.untimed(*found, spec)
         model = _understood(read, engine)
     except Impossible as refusal:
         raise problems.impossible(refusal, spec) from refusal

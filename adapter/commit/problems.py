@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..algebra.clock import reads
+from ..algebra.kept import event_times, filters_above, joined_once, key_of_joined
 from ..algebra.nodes import Node
-from ..algebra.processing import key_of_processed, processed
 from ..errors import ConfigError, ConflictError, DynamicTableError, Impossible, Refusal
 from ..names import is_reserved
 from .engine import DESCRIBE, SqlError
@@ -135,24 +136,42 @@ def upsert_without_key(names: list[str], spec: Spec) -> ConfigError:
     )
 
 
-def check_processing_time(node: Node, key: tuple[str, ...] | None, spec: Spec) -> None:
-    """Raises ConfigError for joins at processing time whose past results could not be kept."""
+def check_kept(node: Node, key: tuple[str, ...] | None, spec: Spec) -> None:
+    """Raises ConfigError for joins that keep their results where that cannot be done."""
     what, why, remedy = "", "", ""
-    if processed(node) is None:
-        what = "the result of a join at processing time is joined or grouped further."
+    of = "a join at processing time" if spec.late_by is None else "a temporal join with late_versions='ignore'"
+    if joined_once(node) is None:
+        what = f"the result of {of} is joined or grouped further."
         why = "what its rows met in the past stands in this table alone, so nothing can be computed from it again"
         remedy = "leave the temporal join in a model of its own, and do the rest in another that selects from it"
-    elif key is None or key_of_processed(node, key) is None:
-        what = "a join at processing time needs a key of the rows that it joins."
+    elif key is None or key_of_joined(node, key) is None:
+        what = f"{of} needs a key of the rows that it joins."
         why = "past results are kept, so a row that changes or goes has to be found in the table by its own columns"
         remedy = "set unique_key to columns of the result that come from the left side and are unique there"
         if spec.changelog_mode in (ChangelogMode.RETRACT, ChangelogMode.APPEND):
             remedy = "leave out changelog_mode, and " + remedy
+    elif None in event_times(node):
+        what = f"{of} is at a time that is not of the rows that are joined."
+        why = "rows are joined when the watermark has passed them, and an earlier temporal join may add another time"
+        remedy = "leave the earlier temporal join in a model of its own, and join that"
+    elif any(reads(f.predicate) for f in filters_above(node)):
+        what = f"a condition on the result of {of} reads the clock."
+        why = "past results are kept, so no row would come or go as the clock moves"
+        remedy = "put the condition into a subquery of the left side, or into another model that selects from this one"
     elif spec.refresh_mode is RefreshMode.FULL:
-        what = "refresh_mode='full' and a join at processing time exclude each other."
+        what = f"refresh_mode='full' and {of} exclude each other."
         why, remedy = "every refresh would compute past results again", "leave out refresh_mode"
     if what:
-        raise ConfigError(what, where=spec.place, why=why, remedy=remedy)
+        raise ConfigError(what[0].upper() + what[1:], where=spec.place, why=why, remedy=remedy)
+
+
+def untimed(time: str, kind: str, spec: Spec) -> ConfigError:
+    return ConfigError(
+        f"late_versions='ignore' needs times that are timestamps or dates: {time} is of type {kind}.",
+        where=spec.place,
+        why="rows are joined when the watermark has passed them, which is a time",
+        remedy="convert it, in FOR SYSTEM_TIME AS OF to_timestamp(o.order_time) or where the versions are made",
+    )
 
 
 def append_retracts(rows: list[tuple[Any, ...]], spec: Spec) -> ConfigError:

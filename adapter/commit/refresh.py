@@ -11,6 +11,8 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ..algebra.clock import WATERMARK
+from ..algebra.kept import is_kept
 from ..algebra.nodes import AsOf, Time
 from ..changes.additive import Own
 from ..dialect import print_sql
@@ -72,7 +74,7 @@ def refresh(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) 
         outcome,
         table=run.table,
         version=run.version,
-        volatile=run.model.volatile or bool(run.clock),
+        volatile=run.model.volatile or bool(run.clock.keys() - {WATERMARK}),
         seconds=time.monotonic() - started,
     )
 
@@ -87,7 +89,8 @@ class Refresh:
         if self.target is not None:
             self.table, self.version = self.target.name, self.target.version
         self.source_keys, self.key, self.checked = seen.source_keys, seen.key, seen.checked
-        self.definition, self.position, self.clock = seen.definition, seen.position, seen.clock
+        self.definition, self.position = seen.definition, seen.position
+        self.clock, self.newest = seen.clock, seen.newest
         self.notes: list[str] = []
         self.altered: tuple[str, ...] = ()
 
@@ -191,7 +194,7 @@ class Refresh:
             if work.rows_in > MANY_ROWS:
                 asking, times = Renderer(dated(spans), clock=clock), (Time.BEFORE, Time.AFTER)
                 lookups = choose(self.model.node, self.engine, self.measure, asking, times)
-            if among_versions(self.model.node, lookups, work.changed):
+            if not is_kept(self.model.node) and among_versions(self.model.node, lookups, work.changed):
                 return self._recompute(entry, "many rows changed, among them versions of keys that have many of them")
             applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name, clock, lookups))
             return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
@@ -282,13 +285,15 @@ class Refresh:
         sources = {n: Consumed(t.id, t.version) for n in self.model.sources if (t := self.catalog.delta(n)) is not None}
         return Entry(
             sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in,
-            self.clock, self._recorded(),
+            self.clock, self._recorded(), self.newest,
         )  # fmt: skip
 
     def _recorded(self) -> str:
-        """The SELECT as Spark can run it again, over the tables as they are then."""
+        """The SELECT as Spark can run it again, over the tables as they are then; empty if that gives other rows."""
         if self.model.node is None or not self.model.temporal:
             return self.spec.sql
+        if is_kept(self.model.node):
+            return ""
         return print_sql(Renderer(undated).query(self.model.node))
 
     def _base(self) -> int:

@@ -68,7 +68,8 @@ class Spec:
     where nothing is configured; constraints: name in lower case -> condition that every row meets; unique_key: as
     declared, () if not; may_rebuild: whether a table that is there may be replaced; deterministic: functions of the
     user's own that give equal values for equal arguments, in lower case; versionings: what the relations it reads
-    declare of their versions, by dotted name.
+    declare of their versions, by dotted name; late_by: None where late versions correct what was joined, else how late
+    rows and versions may come before they are ignored, as an interval in SQL.
     """
 
     target: str
@@ -90,7 +91,24 @@ class Spec:
     full_refresh: bool = False
     deterministic: frozenset[str] = frozenset()
     versionings: Mapping[str, Versioning] = field(default_factory=dict)
+    late_by: str | None = None
     may_rebuild: bool = True
+
+
+UNITS = ("second", "minute", "hour", "day", "week")
+
+
+def interval(text: object, option: str, place: str) -> str:
+    """'2 hours' as Spark SQL has it behind INTERVAL. Raises ConfigError."""
+    words = str(text).split()
+    unit = words[-1].lower().removesuffix("s") if words else ""
+    if len(words) != 2 or not words[0].isdigit() or unit not in UNITS:
+        raise ConfigError(
+            f"{option}: '{text}' is not an interval.",
+            where=place,
+            remedy="write a number and a unit, for example '30 seconds', '2 hours' or '1 day'",
+        )
+    return f"'{words[0]}' {unit.upper()}"
 
 
 def choice(kind: type[Enum], value: object, option: str, place: str) -> Enum:

@@ -85,7 +85,7 @@ def versions(join: exp.Join, node: Node, declared: Versioning | None, left: Node
     name = join.this.alias_or_name
     if time is None:
         rows, key = latest(node, declared)
-        return Versions(rows, len(node.columns), AsOf(None, single=bool(key)), _users(key), join)
+        return Versions(rows, len(node.columns), AsOf(None, single=bool(key), kept=True), _users(key), join)
     found = intervals(node, declared)
     if found is None:
         why = "has neither intervals of validity nor a declared key and event time, so it is known only as it is now"

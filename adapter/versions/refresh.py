@@ -14,7 +14,7 @@ from ..commit.engine import Engine, SqlError
 from ..commit.look import position_of
 from ..commit.outcome import Outcome
 from ..commit.refresh import refresh
-from ..commit.spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec, choice
+from ..commit.spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec, choice, interval
 from ..dialect import print_sql
 from ..errors import ConfigError, TargetError
 from ..names import CHANGELOG_SUFFIX
@@ -136,14 +136,7 @@ def _lateness(config: Mapping[str, Any], spec: Spec) -> str | None:
                 remedy="set watermark to an interval, for example '1 hour'",
             )
         return None
-    words = str(watermark).split()
-    if len(words) != 2 or not words[0].isdigit() or not words[1].isalpha():
-        raise ConfigError(
-            f"watermark: '{watermark}' is not an interval.",
-            where=spec.place,
-            remedy="write a number and a unit, for example '30 seconds', '2 hours' or '1 day'",
-        )
-    return f"'{words[0]}' {words[1].rstrip('sS').upper()}"
+    return interval(watermark, "watermark", spec.place)
 
 
 def _beside(target: str) -> str:

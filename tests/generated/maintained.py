@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from dbt_spark_dynamic.algebra.clock import Reading
 from dbt_spark_dynamic.algebra.keys import unique_key
-from dbt_spark_dynamic.algebra.nodes import Join, walk
+from dbt_spark_dynamic.algebra.nodes import Join, Time, walk
 from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.change_plan import Shape
 from dbt_spark_dynamic.commit.apply import Applier
@@ -12,6 +15,7 @@ from dbt_spark_dynamic.commit.ledger import Entry
 from dbt_spark_dynamic.commit.measure import Measure
 from dbt_spark_dynamic.commit.sources import Change
 from dbt_spark_dynamic.commit.spec import Spec
+from dbt_spark_dynamic.commit.watermark import watermark
 from dbt_spark_dynamic.dialect import print_sql, without_as_of
 from dbt_spark_dynamic.pipeline import Model, compile_model
 from dbt_spark_dynamic.sparksql.reads import Span, dated, undated
@@ -24,22 +28,34 @@ from .duck import SPARK_SUMS, TARGET, Duck
 class Maintained:
     """by_key=False: applied as exact multiset changes even where a key is known; additive: whether any refresh added to
     the table's own rows; declared: a key that is known of the result; looked_up: temporal joins are made by looking
-    versions up."""
+    versions up; late_by: as in `Spec`."""
 
     def __init__(
-        self, duck: Duck, sql: str, *, by_key: bool, declared: tuple[str, ...] | None = None, looked_up: bool = False
+        self,
+        duck: Duck,
+        sql: str,
+        *,
+        by_key: bool,
+        declared: tuple[str, ...] | None = None,
+        looked_up: bool = False,
+        late_by: str | None = None,
     ) -> None:
-        self._duck, self._sql = duck, sql
+        self._duck, self._sql, self._late_by = duck, sql, late_by
         duck.at(0)
         duck.forget(TARGET)
-        self.model: Model = compile_model(sql, duck.columns(without_as_of(sql)), duck, duck.columns)
+        self.model: Model = compile_model(
+            sql, duck.columns(without_as_of(sql)), duck, duck.columns, joined_once=late_by is not None
+        )
         assert self.model.refusal is None, self.model.refusal
         assert self.model.node is not None
         # Of a temporal join, no engine has the SQL that the user wrote.
         node = self.model.node
         self._lookups = frozenset(n.as_of for n in walk(node) if looked_up and isinstance(n, Join) and n.as_of)
         self.key = declared or (unique_key(node, {}) if by_key else None)
-        first = sql if without_as_of(sql) == sql else print_sql(Renderer(undated, lookups=self._lookups).query(node))
+        self._newest: Mapping[str, int] = {}
+        self._clock = self._reading(0)
+        renderer = Renderer(undated, clock={Time.UNDATED: self._clock}, lookups=self._lookups)
+        first = sql if without_as_of(sql) == sql else print_sql(renderer.query(node))
         duck.write(f"CREATE TABLE {TARGET} AS {first}", {})
         self.additive = False
 
@@ -49,7 +65,9 @@ class Maintained:
         duck.at(version)
         span = Span(version - 1, version)
         changes = {name: Change(span, None, feed=False) for name in self.model.sources}
-        work = Incremental(duck, self.model, changes, {}, spec)
+        clock = {Time.BEFORE: self._clock, Time.AFTER: self._reading(version)}
+        work = Incremental(duck, self.model, changes, {}, spec, clock_moved=clock[Time.AFTER] != self._clock)
+        self._clock = clock[Time.AFTER]
         try:
             assert work.read_feeds() is None
             if not work.changed:
@@ -66,9 +84,19 @@ class Maintained:
                 Measure(duck), large=True,
             )  # fmt: skip
             spans = dict.fromkeys((*self.model.sources, TARGET), span)
-            applier.plan(plan, work, Renderer(dated(spans), work.name, lookups=self._lookups))
+            applier.plan(plan, work, Renderer(dated(spans), work.name, clock, self._lookups))
         finally:
             work.forget()
+
+    def _reading(self, version: int) -> Reading:
+        """The watermark in this version of the sources, none if the model has none."""
+        if self._late_by is None:
+            return {}
+        assert self.model.node is not None
+        spans = dict.fromkeys(self.model.sources, Span(-1, version))
+        reached = watermark(self.model.node, self._late_by, spans, self._newest, self._duck)
+        self._newest = reached.newest
+        return reached.reading()
 
     def rows(self) -> list[tuple]:
         return self._duck.rows(f"SELECT * FROM {TARGET}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -220,6 +220,82 @@ def test_at_processing_time_past_results_are_kept(duck: Duck, side: str, seed: i
         if version:
             table.refresh(version)
         assert Counter(table.rows()) == Counter(r for r in held.values() if r is not None), f"version {version}"
+
+
+TIMED = {
+    "intervals": ("intervals", "dbt_valid_from"),
+    "view": ("events", "rate_time"),
+    "declared": ("appended", "rate_time"),
+}
+"""Side -> the table that its versions come from, and since when each is valid there."""
+
+JOINED_ONCE: dict[str, tuple[str, Callable[[Row, Row | None], tuple | None]]] = {
+    "left": (
+        "SELECT o.id, o.order_time, r.rate FROM orders o LEFT JOIN {v} FOR SYSTEM_TIME AS OF o.order_time AS r " + ON,
+        lambda o, version: (o["id"], o["order_time"], version and version["rate"]),
+    ),
+    "inner": (
+        "SELECT o.id, o.amount * r.rate AS paid FROM orders AS o, {v} FOR SYSTEM_TIME AS OF o.order_time r " + ON,
+        lambda o, version: (o["id"], product(o["amount"], version["rate"])) if version else None,
+    ),
+    "where": (
+        "SELECT o.id, r.rate FROM (SELECT * FROM orders WHERE amount > 1) o "
+        "LEFT JOIN {v} FOR SYSTEM_TIME AS OF o.order_time AS r " + ON + " WHERE r.rate IS NULL OR r.rate > 1",
+        lambda o, version: (
+            None
+            if (o["amount"] or 0) <= 1 or (version and version["rate"] == 1)
+            else (o["id"], version and version["rate"])
+        ),
+    ),
+}
+"""Query -> (its SQL, the row of an order and the version that it met; None if there is none)."""
+
+
+def late_versions_are_ignored(duck: Duck, query: str, side: str, seed: int, minutes: int) -> None:
+    """By definition: an order is joined when the watermark, which never falls, has passed it, with what is known then;
+    again if it changes; and not when a version does."""
+    (sql, shown), (name, valid_at), (table, since) = JOINED_ONCE[query], SIDES[side], TIMED[side]
+    world = World.random(seed, REFRESHES + 2, unique=True)
+    duck.enter(f"ignoring_{seed}", world.rounds())
+    maintained = Maintained(duck, sql.format(v=name), by_key=True, declared=("id",), late_by=f"'{minutes}' MINUTE")
+    newest: list[datetime | None] = [None, None]
+    held: dict[int, tuple | None] = {}
+    joined: dict[int, Row] = {}
+    for version, state in enumerate(world.states):
+        times = [(o["order_time"] for o in state["orders"]), (v[since] for v in state[table])]
+        known = [[t for t in (*ts, n) if t is not None] for ts, n in zip(times, newest, strict=True)]
+        newest = [max(ts, default=None) for ts in known]
+        passed = [n for n in newest if n is not None]
+        reached = min(passed) - timedelta(minutes=minutes) if len(passed) == 2 else None
+        ripe = {
+            o["id"]: o
+            for o in state["orders"]
+            if o["order_time"] is None or (reached is not None and o["order_time"] <= reached)
+        }
+        held = {
+            i: held[i] if joined.get(i) == o else shown(o, valid_at(state, key_of(o), o["order_time"]))
+            for i, o in ripe.items()
+        }
+        joined = ripe
+        if version:
+            maintained.refresh(version)
+        assert Counter(maintained.rows()) == Counter(r for r in held.values() if r is not None), f"version {version}"
+
+
+@pytest.mark.parametrize("side", TIMED)
+@pytest.mark.parametrize("query", JOINED_ONCE)
+def test_late_versions_are_ignored(duck: Duck, query: str, side: str) -> None:
+    for seed in range(3):
+        late_versions_are_ignored(duck, query, side, seed, minutes=seed * 2)
+
+
+def test_late_versions_of_random_changelogs_are_ignored(duck: Duck, pairs: int) -> None:
+    @settings(max_examples=max(1, pairs // 3))
+    @given(st.sampled_from(sorted(JOINED_ONCE)), st.sampled_from(sorted(TIMED)), st.integers(3, 40), st.integers(0, 6))
+    def holds(query: str, side: str, seed: int, minutes: int) -> None:
+        late_versions_are_ignored(duck, query, side, seed, minutes)
+
+    holds()
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -15,7 +15,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.spark_dynamic.constraints import constraints_of, contracted
 from dbt.adapters.spark_dynamic.docs import documenting
 from dbt.adapters.spark_dynamic.literals import sql_literal
-from dbt.adapters.spark_dynamic.temporal import check_late_versions, require_temporal_join, versionings
+from dbt.adapters.spark_dynamic.temporal import late_by, require_temporal_join, versionings
 from dbt_spark_dynamic.commit.changelog import changelog
 from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.drift import checked_by
@@ -260,7 +260,6 @@ def spec_of(
     _refuse_what_has_no_effect(config, place)
     if config.get("materialized") == "temporal_join":
         require_temporal_join(sql, place)
-    check_late_versions(config, place)
     # It means nothing to a run, but this is where the user sees that it is wrong.
     target_lag(config.get("target_lag"), place)
     root = config.get("location_root")
@@ -289,6 +288,7 @@ def spec_of(
         full_refresh=full_refresh,
         deterministic=frozenset(f.lower() for f in _listed(config.get("deterministic_functions"))),
         versionings=versionings(model, graph),
+        late_by=late_by(config, sql, place),
         may_rebuild=config.get("full_refresh") is not False,
     )
 

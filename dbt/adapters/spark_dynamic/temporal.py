@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
+from dbt_spark_dynamic.commit.spec import choice, interval
 from dbt_spark_dynamic.dialect import without_as_of
 from dbt_spark_dynamic.errors import ConfigError
 from dbt_spark_dynamic.reading.relations import Versioning
@@ -22,23 +24,40 @@ def require_temporal_join(sql: str, place: str) -> None:
         )
 
 
-def check_late_versions(config: dict[str, Any], place: str) -> None:
-    """Raises ConfigError for any treatment of late versions but that they correct the rows they cover."""
-    late = config.get("late_versions")
-    if late in (None, "correct"):
-        return
-    if late == "ignore":
+class LateVersions(Enum):
+    """What becomes of a version that comes after the rows it covers: it corrects them, or, as in Flink, rows that were
+    joined stay as they are, and are not joined before the watermark has passed them."""
+
+    CORRECT = "correct"
+    IGNORE = "ignore"
+
+
+def late_by(config: dict[str, Any], sql: str, place: str) -> str | None:
+    """How late rows and versions may come where late ones are ignored, as an interval in SQL; None where they correct.
+
+    Raises ConfigError."""
+    late, watermark = config.get("late_versions"), config.get("watermark")
+    policy = choice(LateVersions, late, "late_versions", place) if late is not None else LateVersions.CORRECT
+    if config.get("materialized") == "versioned_table":
+        # Its watermark is that of its events.
+        watermark = None
+    if policy is LateVersions.IGNORE:
+        if without_as_of(sql) == sql:
+            raise ConfigError(
+                "late_versions='ignore' is about temporal joins, and the SELECT has none.",
+                where=place,
+                remedy="write JOIN … FOR SYSTEM_TIME AS OF o.order_time AS r ON …, or leave it out",
+            )
+        return interval(watermark or "0 seconds", "watermark", place)
+    if watermark is not None:
         raise ConfigError(
-            "late_versions='ignore' is not supported.",
+            "watermark has no effect here.",
             where=place,
-            why="it joins a row when the watermarks of both sides have passed it and never again, so that the table is "
-            "no longer a function of its sources; a refresh here has no watermarks",
-            remedy="leave it out: a late version then corrects the rows it covers, and no others; or join the versions "
-            "of the moment, FOR SYSTEM_TIME AS OF PROCTIME(), which never change past results",
+            why="a late version corrects the rows that it covers, however late it comes",
+            remedy="leave it out, or set late_versions='ignore' to have rows joined once, when the watermark has "
+            "passed them",
         )
-    raise ConfigError(
-        f"late_versions: '{late}' is not a value it can have.", where=place, remedy="use 'correct', or leave it out"
-    )
+    return None
 
 
 def versionings(model: dict[str, Any], graph: dict[str, Any]) -> dict[str, Versioning]:
