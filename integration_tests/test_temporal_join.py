@@ -232,7 +232,8 @@ REFUSED = {
 
 
 IGNORED = {
-    "ungrouped": ("select r.rate, count(*) as n", " group by r.rate", {}, ["is joined or grouped further"]),
+    "ungrouped": ("select r.rate, count(*) as n", " group by r.rate", {"unique_key": None},
+                  ["is joined or grouped further"]),
     "keyless": ("select o.order_id, r.rate", "", {"unique_key": None}, ["needs a key of the rows that it joins"]),
     "no_interval": ("select o.order_id, r.rate", "", {"watermark": "soon"}, ["'soon' is not an interval"]),
     "useless": ("select o.order_id, r.rate", "", {"late_versions": "correct", "watermark": "1 hour"},

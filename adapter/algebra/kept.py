@@ -70,9 +70,10 @@ def event_times(model: Node) -> list[Expr | None]:
     return found
 
 
-def filters_above(model: Node) -> list[Filter]:
-    """The conditions on what rows and versions give together."""
-    return [n for n in _path(model)[:-1] if isinstance(n, Filter)]
+def beside(model: Node) -> list[Node]:
+    """All of a plan but the relation that is joined: what is not asked again about a row once it is joined."""
+    path = _path(model)
+    return path[:-1] + [n for side in _right_sides(path) for n in walk(side)]
 
 
 def sides(model: Node) -> tuple[Project, ...]:

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from ..algebra.clock import reads
-from ..algebra.kept import event_times, filters_above, joined_once, key_of_joined
-from ..algebra.nodes import Node
+from ..algebra.kept import beside, event_times, joined_once, key_of_joined
+from ..algebra.nodes import Filter, Node
 from ..errors import ConfigError, ConflictError, DynamicTableError, Impossible, Refusal
 from ..names import is_reserved
 from .engine import DESCRIBE, SqlError
@@ -154,8 +154,8 @@ def check_kept(node: Node, key: tuple[str, ...] | None, spec: Spec) -> None:
         what = f"{of} is at a time that is not of the rows that are joined."
         why = "rows are joined when the watermark has passed them, and an earlier temporal join may add another time"
         remedy = "leave the earlier temporal join in a model of its own, and join that"
-    elif any(reads(f.predicate) for f in filters_above(node)):
-        what = f"a condition on the result of {of} reads the clock."
+    elif any(isinstance(n, Filter) and reads(n.predicate) for n in beside(node)):
+        what = f"a condition on the result or the versions of {of} reads the clock."
         why = "past results are kept, so no row would come or go as the clock moves"
         remedy = "put the condition into a subquery of the left side, or into another model that selects from this one"
     elif spec.refresh_mode is RefreshMode.FULL:
