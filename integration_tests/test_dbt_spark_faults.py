@@ -57,6 +57,17 @@ def test_incremental_merges_where_there_is_a_key_and_counts_the_rows(dbt_project
     assert responses["keyed"]["rows_affected"] == 2
 
 
+def test_a_merge_goes_on_without_a_column_that_the_select_no_longer_has(dbt_project):
+    sql = "select id, {{ 'id as a, 1 as b' if not is_incremental() else '0 as b, 2 as c' }} from values {}"
+    config = {"materialized": "incremental", "unique_key": "id", "on_schema_change": "append_new_columns"}
+    dbt_project.model("keyed", sql.replace("{}", "(1), (2) as t(id)"), **config)
+    dbt_project.dbt("run")
+    dbt_project.model("keyed", sql.replace("{}", "(2), (3) as t(id)"), **config)
+    dbt_project.dbt("run")
+    rows = dbt_project.sql("select id, a, b, c from keyed order by id")
+    assert list(map(tuple, rows)) == [(1, 1, 1, None), (2, 2, 0, 2), (3, None, 0, 2)]
+
+
 def test_deltas_own_error_is_shown(dbt_project):
     """pyspark said "Cannot find main error class" instead."""
     dbt_project.model("t", "select 1 as id", materialized="table")

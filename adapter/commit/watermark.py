@@ -14,7 +14,7 @@ from sqlglot import exp
 from ..algebra.clock import NOT_READ, WATERMARK, Reading
 from ..algebra.expressions import Expr, column
 from ..algebra.kept import AT, sides
-from ..algebra.nodes import Aggregate, Node, Project, Scan, Time
+from ..algebra.nodes import Aggregate, Node, Project, Scan, Time, scans
 from ..algebra.show import show
 from ..changes.derivation import at
 from ..dialect import ChangeFeed, print_sql
@@ -61,24 +61,21 @@ def watermark(
     every, newest = sides(model), {}
     for side in every:
         name = show(side)
-        before = known.get(name)
-        since = _since(side, spans) if before is not None else None
-        has_no_news = since is not None and since.before == since.after
-        found = None if has_no_news else _newest(side, spans, since, engine)
-        times = [t for t in (before, found) if t is not None]
+        found = None if _has_no_news(side, spans) else _newest(side, spans, name in known, engine)
+        times = [t for t in (known.get(name), found) if t is not None]
         if times:
             newest[name] = max(times)
     return Watermark(late_by, len(every), newest)
 
 
-def _since(side: Project, spans: Mapping[str, Span]) -> Span | None:
-    """The versions that a side's table has had since the last refresh; None if they do not tell what is new."""
-    span = spans[side.child.source] if isinstance(side.child, Scan) else None
-    return span if span is not None and 0 <= span.before <= span.after else None
+def _has_no_news(side: Project, spans: Mapping[str, Span]) -> bool:
+    return all(span.before == span.after for span in (spans[scan.source] for scan in scans(side)))
 
 
-def _newest(side: Project, spans: Mapping[str, Span], since: Span | None, engine: Engine) -> int | None:
-    if since is not None:
+def _newest(side: Project, spans: Mapping[str, Span], is_known: bool, engine: Engine) -> int | None:
+    """Of what is new since the last refresh, if that alone can be read; else of all rows there are."""
+    since = spans[side.child.source] if is_known and isinstance(side.child, Scan) else None
+    if since is not None and 0 <= since.before < since.after:
 
         def feed(scan: Scan) -> exp.Expression:
             return ChangeFeed(this=table(scan.source), start=since.before + 1, end=since.after)

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlparse
+from dbt.tests.fixtures import project as fixtures
 from dbt.tests.fixtures.project import *  # noqa: F403 - fixtures are found by name
 
 from integration_tests.conformance.excluded import FAILING
+from integration_tests.conformance.suite import TARGET
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,11 +22,15 @@ HERE = Path(__file__).parent
 ALWAYS = ("test_every_class.py", "test_materialized_view.py")
 """Part of every run of tests; the others are those of `make conformance`."""
 
-POSTGRES_TYPES = (
+OF_POSTGRES = (
     (re.compile(r"\btimestamp with(out)? time zone\b", re.IGNORECASE), "timestamp"),
     (re.compile(r"\btext\b", re.IGNORECASE), "string"),
+    (re.compile(r"`?\bNone`?\."), ""),
 )
-"""Names of types in the tables that dbt's tests create by hand; Spark has no other words for them."""
+"""In SQL that dbt's tests run by themselves: types that Spark has other words for, and a database, which it lacks."""
+
+DATABASE = re.compile(r"\{\{\s*target\.database\s*\}\}\.")
+"""In the files of their projects."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,26 +51,36 @@ def name_of(item: pytest.Item) -> str:
 
 @pytest.fixture(scope="class")
 def dbt_profile_target(spark: SparkSession) -> dict[str, Any]:
-    return {
-        "type": "spark_dynamic",
-        "threads": 2,
-        "user": "dbt",
-        # For tests that create a table by hand, without saying in which format.
-        "server_side_parameters": {"spark.sql.sources.default": "delta"},
-    }
+    return dict(TARGET)
+
+
+@pytest.fixture(scope="class", autouse=True)
+def files_without_a_database() -> Iterator[None]:
+    as_written = fixtures.write_file
+
+    def write_file(contents: str, *paths: Any) -> None:
+        if str(paths[-1]).endswith(".sql"):
+            contents = DATABASE.sub("", contents)
+        as_written(contents, *paths)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fixtures, "write_file", write_file)
+        yield
 
 
 @pytest.fixture(scope="class")
 def project(project_setup: Any, project_files: Any) -> Any:
-    """As dbt-tests-adapter has it, but for the types in SQL that a test runs by itself."""
-    as_written = project_setup.run_sql
+    """As dbt-tests-adapter has it, but for the SQL that a test runs by itself: in Spark's words, statement by
+    statement."""
+    as_written = project_setup.adapter.run_sql_for_tests
 
-    def run_sql(sql: str, fetch: str | None = None) -> Any:
-        for names, ours in POSTGRES_TYPES:
+    def run_sql_for_tests(sql: str, fetch: str | None, connection: Any) -> Any:
+        for names, ours in OF_POSTGRES:
             sql = names.sub(ours, sql)
-        return as_written(sql, fetch)
+        statements = [s for s in (part.strip().removesuffix(";") for part in sqlparse.split(sql)) if s]
+        return [as_written(statement, fetch, connection) for statement in statements][-1]
 
-    project_setup.run_sql = run_sql
+    project_setup.adapter.run_sql_for_tests = run_sql_for_tests
     return project_setup
 
 

@@ -10,6 +10,15 @@ from typing import Any
 
 PACKAGE = "dbt.tests.adapter"
 
+TARGET: dict[str, Any] = {
+    "type": "spark_dynamic",
+    "threads": 2,
+    "user": "dbt",
+    # For tests that create a table by hand, without saying in which format.
+    "server_side_parameters": {"spark.sql.sources.default": "delta"},
+}
+"""What the projects of these tests run on."""
+
 
 @cache
 def base_classes() -> dict[str, type]:

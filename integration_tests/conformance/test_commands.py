@@ -23,7 +23,6 @@ globals().update(
         "basic.test_ephemeral:BaseEphemeral",
         "basic.test_generic_tests:BaseGenericTests",
         "basic.test_incremental:BaseIncremental",
-        "basic.test_incremental:BaseIncrementalBadStrategy",
         "basic.test_incremental:BaseIncrementalNotSchemaChange",
         "basic.test_singular_tests:BaseSingularTests",
         "basic.test_singular_tests_ephemeral:BaseSingularTestsEphemeral",
