@@ -69,19 +69,22 @@ def files_without_a_database() -> Iterator[None]:
 
 
 @pytest.fixture(scope="class")
-def project(project_setup: Any, project_files: Any) -> Any:
+def project(project_setup: Any, project_files: Any) -> Iterator[Any]:
     """As dbt-tests-adapter has it, but for the SQL that a test runs by itself: in Spark's words, statement by
     statement."""
-    as_written = project_setup.adapter.run_sql_for_tests
+    # Every invocation of dbt makes another adapter, so it is done to the class.
+    adapter = type(project_setup.adapter)
+    as_written = adapter.run_sql_for_tests
 
-    def run_sql_for_tests(sql: str, fetch: str | None, connection: Any) -> Any:
+    def run_sql_for_tests(self: Any, sql: str, fetch: str | None, connection: Any) -> Any:
         for names, ours in OF_POSTGRES:
             sql = names.sub(ours, sql)
         statements = [s for s in (part.strip().removesuffix(";") for part in sqlparse.split(sql)) if s]
-        return [as_written(statement, fetch, connection) for statement in statements][-1]
+        return [as_written(self, statement, fetch, connection) for statement in statements][-1]
 
-    project_setup.adapter.run_sql_for_tests = run_sql_for_tests
-    return project_setup
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(adapter, "run_sql_for_tests", run_sql_for_tests)
+        yield project_setup
 
 
 @pytest.fixture(scope="class")

@@ -58,4 +58,6 @@ EXCLUDED: dict[str, str] = {
     "utils.test_escape_single_quotes:BaseEscapeSingleQuotesQuote": "Spark escapes by a backslash, which is run",
 }
 
-FAILING: dict[str, str] = {}
+FAILING: dict[str, str] = {
+    "TestSeedSpecificFormats::test_simple_seed": "a seed named with dots: dbt-spark does not quote the names of tables",
+}

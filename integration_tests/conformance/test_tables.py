@@ -80,6 +80,14 @@ class TestSeedSpecificFormats(seeds.BaseSeedSpecificFormats):
 
 
 class TestSimpleSeedColumnOverride(seed_types.BaseSimpleSeedColumnOverride):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        types = {"type: timestamp without time zone": "type: timestamp", "type: text": "type: string"}
+        properties = seed_types.fixtures.properties__schema_yml.replace("type: integer", "type: bigint")
+        for theirs, ours in types.items():
+            properties = properties.replace(theirs, ours)
+        return {"schema.yml": properties}
+
     @staticmethod
     def seed_enabled_types() -> dict[str, str]:
         return {"seed_id": "string", "birthday": "date"}
