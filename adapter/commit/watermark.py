@@ -58,9 +58,9 @@ def watermark(
 
     spans: their versions, `before` -1 where the last refresh consumed another table or none; known: the newest times
     as of the last refresh. Raises SqlError."""
-    every, newest = sides(model), {}
-    for side in every:
-        name = show(side)
+    # One table may be two sides, under two aliases.
+    every, newest = {show(side): side for side in sides(model)}, {}
+    for name, side in every.items():
         found = None if _has_no_news(side, spans) else _newest(side, spans, name in known, engine)
         times = [t for t in (known.get(name), found) if t is not None]
         if times:

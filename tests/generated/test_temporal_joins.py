@@ -238,6 +238,13 @@ JOINED_ONCE: dict[str, tuple[str, Callable[[Row, Row | None], tuple | None]]] = 
         "SELECT o.id, o.amount * r.rate AS paid FROM orders AS o, {v} FOR SYSTEM_TIME AS OF o.order_time r " + ON,
         lambda o, version: (o["id"], product(o["amount"], version["rate"])) if version else None,
     ),
+    "two": (
+        "SELECT o.id, r.rate, again.market FROM orders o LEFT JOIN {v} FOR SYSTEM_TIME AS OF o.order_time AS r "
+        + ON
+        + " LEFT JOIN {v} FOR SYSTEM_TIME AS OF o.order_time AS again "
+        "ON o.currency = again.currency AND o.market = again.market",
+        lambda o, version: (o["id"], version and version["rate"], version and version["market"]),
+    ),
     "where": (
         "SELECT o.id, r.rate FROM (SELECT * FROM orders WHERE amount > 1) o "
         "LEFT JOIN {v} FOR SYSTEM_TIME AS OF o.order_time AS r " + ON + " WHERE r.rate IS NULL OR r.rate > 1",
