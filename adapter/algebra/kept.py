@@ -14,8 +14,9 @@ from sqlglot import exp
 from ..dialect import Clock
 from .clock import WATERMARK
 from .expressions import Expr, column, columns, conjunction, operand
-from .nodes import Filter, Join, JoinKind, Node, Project, Scan, Window, walk
-from .transform import rebuild
+from .nodes import Filter, Join, JoinKind, Node, Project, Window, walk
+from .prune import narrow
+from .transform import rebuild, with_children
 
 
 def is_kept(node: Node) -> bool:
@@ -54,7 +55,7 @@ def ripening(model: Node) -> Node:
         return kept
     new: Node = Filter(rows, ripe)
     for node in reversed(_path(kept)[:-1]):
-        new = replace(node, left=new) if isinstance(node, Join) else replace(node, child=new)  # type: ignore[call-arg]
+        new = with_children(node, (new, *node.children[1:]))
     return new
 
 
@@ -85,18 +86,15 @@ def sides(model: Node) -> tuple[Project, ...]:
         if isinstance(node, Join) and node.as_of is not None and node.as_of.time is not None:
             found.append(_origin(node.left, node.as_of.time))
             found.append(_origin(node.right, column(node.as_of.valid_from)))
-    return tuple(dict.fromkeys(Project(_only(rows, time), ((AT, time),)) for rows, time in found))
+    return tuple(dict.fromkeys(_side(rows, time) for rows, time in found))
 
 
 AT = "at"
 """The column of a side."""
 
 
-def _only(node: Node, e: Expr) -> Node:
-    """A table with no more columns than an expression reads."""
-    if not isinstance(node, Scan):
-        return node
-    return replace(node, outputs=tuple(o for o in node.outputs if o[0] in e.columns) or node.outputs[:1])
+def _side(rows: Node, time: Expr) -> Project:
+    return Project(narrow(rows, time.columns), ((AT, time),))
 
 
 def _origin(node: Node, e: Expr) -> tuple[Node, Expr]:
