@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 BARE, ROW = "bare", "bare_row"
 """A copy of the dynamic table for the bare MERGE to write to, and one of its rows."""
 
+PROPERTIES = "TBLPROPERTIES (delta.enableChangeDataFeed = true, delta.enableDeletionVectors = true)"
+"""Of the dynamic table, and so of its copy: what stands on either reads its change feed."""
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -55,7 +58,7 @@ class OneRow:
         for case in self.cases:
             say(f"{case.name}: first build")
             self._refresh(case)
-            rebuild = self._timed(f"CREATE OR REPLACE TABLE {BARE} USING delta AS {case.sql}")
+            rebuild = self._timed(f"CREATE OR REPLACE TABLE {BARE} USING delta {PROPERTIES} AS {case.sql}")
             row = self.spark.table(BARE).limit(1).collect()
             self.spark.createDataFrame(row, self.spark.table(BARE).schema).createOrReplaceTempView(ROW)
             self._refresh(case)

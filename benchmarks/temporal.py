@@ -48,19 +48,21 @@ PLAIN = (
 
 @dataclass(frozen=True)
 class Measured:
-    """seconds: of wall time."""
+    """seconds: of wall time; of_rebuild: how many rebuilds that is, of a sample of the orders reckoned for all."""
 
     keys: int
     what: str
     technique: str
     seconds: float
+    of_rebuild: float
 
 
 class Orders:
-    """rows, versions: of the two sides; sample: orders that the plain range join is timed with."""
+    """rows, versions: of the two sides; comparisons: of an order with a version that the plain range join may take, and
+    so how many of the orders it is timed with."""
 
-    def __init__(self, spark: SparkSession, rows: int, versions: int, sample: int) -> None:
-        self.spark, self.rows, self.versions, self.sample = spark, rows, versions, sample
+    def __init__(self, spark: SparkSession, rows: int, versions: int, comparisons: int) -> None:
+        self.spark, self.rows, self.versions, self.comparisons = spark, rows, versions, comparisons
 
     def measure(self, keys: int, say: Callable[[str], None]) -> Iterator[Measured]:
         schema = f"keys_{keys}"
@@ -72,10 +74,6 @@ class Orders:
         say(f"{keys} keys: making the tables")
         self.spark.sql(f"CREATE TABLE orders USING delta AS {ORDERS.format(first=0, last=self.rows, **of)}")
         self.spark.sql(f"CREATE TABLE rates USING delta AS {VERSIONS.format(**of)}")
-        say(f"{keys} keys: plain range join of {self.sample:,} orders")
-        some = f"(SELECT * FROM orders WHERE id < {self.sample})"
-        plain = self._timed(lambda: self._create(PLAIN.format(orders=some)))
-        yield Measured(keys, f"plain range join of {self.sample:,} orders", "", plain)
         say(f"{keys} keys: building")
         options = {"sql": MODEL, "versionings": {f"{schema}.rates": Versioning(("currency",))}, "unique_key": ()}
 
@@ -83,11 +81,16 @@ class Orders:
             outcome = tables.refresh("m", **options)
             return outcome.technique
 
-        for what in ("build", "rebuild"):
-            seconds = self._timed(lambda: tables.refresh("m", **options, full_refresh=True))
-            yield Measured(keys, what, "create", seconds)
-        few, every = self.rows // 1000, self.versions // self.versions * 1000
-        last = self.rows
+        first, rebuild = (self._timed(lambda: tables.refresh("m", **options, full_refresh=True)) for _ in range(2))
+        sample = min(self.rows, self.comparisons * keys // self.versions)
+        say(f"{keys} keys: plain range join of {sample:,} orders")
+        some = f"(SELECT * FROM orders WHERE id < {sample})"
+        plain = self._timed(lambda: self._create(PLAIN.format(orders=some)))
+        of_all = plain * self.rows / sample / rebuild
+        yield Measured(keys, f"plain range join of {sample:,} orders", "", plain, of_all)
+        yield Measured(keys, "build", "create", first, first / rebuild)
+        yield Measured(keys, "rebuild", "create", rebuild, 1.0)
+        few, every, last = self.rows // 1000, 1000, self.rows
         for what, statements in (
             ("0.1 % of orders came", [f"INSERT INTO orders {ORDERS.format(first=last, last=last + few, **of)}"]),
             ("0.1 % of orders moved in time", [
@@ -108,7 +111,7 @@ class Orders:
                 self.spark.sql(statement)
             techniques: list[str] = []
             seconds = self._timed(lambda: techniques.append(refresh()))  # noqa: B023
-            yield Measured(keys, what, techniques[0], seconds)
+            yield Measured(keys, what, techniques[0], seconds, seconds / rebuild)
         say(f"{keys} keys: comparing with a rebuild")
         kept = self._sums()
         tables.refresh("m", **options, full_refresh=True)
@@ -131,20 +134,19 @@ class Orders:
 @click.option("--rows", default=2_000_000, show_default=True, help="Orders.")
 @click.option("--versions", default=200_000, show_default=True, help="Versions of rates.")
 @click.option("--keys", default=(1000, 10), multiple=True, show_default=True, help="Keys that share the versions.")
-@click.option("--sample", default=20_000, show_default=True, help="Orders that the plain range join is timed with.")
-def benchmark(rows: int, versions: int, keys: tuple[int, ...], sample: int) -> None:
+@click.option("--comparisons", default=400_000_000, show_default=True, help="That the plain range join may take.")
+def benchmark(rows: int, versions: int, keys: tuple[int, ...], comparisons: int) -> None:
     """A temporal join built, and refreshed by changes of either side."""
     console = console_of(120)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("keys", "what", "technique", "seconds"):
-        table.add_column(heading, justify="right" if heading in ("keys", "seconds") else "left", no_wrap=True)
+    for heading in ("keys", "what", "technique", "seconds", "of a rebuild"):
+        table.add_column(heading, justify="left" if heading in ("what", "technique") else "right", no_wrap=True)
     with benchmark_session(console) as (spark, _):
-        run = Orders(spark, rows, versions, sample)
+        run = Orders(spark, rows, versions, comparisons)
         with console.status("Starting") as status:
             for n in keys:
                 for m in run.measure(n, status.update):
-                    print(m, flush=True)
-                    table.add_row(str(m.keys), m.what, m.technique, f"{m.seconds:.1f}")
+                    table.add_row(str(m.keys), m.what, m.technique, f"{m.seconds:.1f}", f"{m.of_rebuild:.1f}")
     console.print(table)
 
 

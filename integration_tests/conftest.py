@@ -162,6 +162,12 @@ def dbt_project(new_project: Callable[..., DbtProject]) -> DbtProject:
 
 
 @pytest.fixture
+def large_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every table is treated as a large one: keys and bounds are said to it as literals."""
+    monkeypatch.setattr("dbt_spark_dynamic.commit.refresh.LARGE", 1)
+
+
+@pytest.fixture
 def maintained(spark: SparkSession) -> Iterator[Maintained]:
     """A schema for dynamic tables that are refreshed without dbt."""
     session, schema = spark.newSession(), f"t_{uuid.uuid4().hex[:8]}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from random import Random
 
+import pytest
+
 from dbt_spark_dynamic.commit.outcome import Code
 from dbt_spark_dynamic.commit.spec import ChangelogMode
 from integration_tests.maintained import Maintained
@@ -20,6 +22,7 @@ SEED = int(os.environ.get("GENERATED_SEED", "0"))
 REFRESHES = 5
 
 
+@pytest.mark.usefixtures("large_tables")
 def test_generated_queries_are_maintained_incrementally(maintained: Maintained) -> None:
     """After each of five rounds every table is its query, row for row, and none was recomputed."""
     script = Script.random(SEED, REFRESHES)

@@ -32,9 +32,9 @@ def test_an_aggregate_is_maintained_by_its_changed_groups(orders: Maintained) ->
     assert outcome.line().startswith(f"INCREMENTAL {outcome.technique}: 3 changed in, +1 ~2 -0 out, orders v1→v2")
 
 
-def test_few_keys_are_said_to_the_scans_of_a_large_table(orders: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("large_tables")
+def test_few_keys_are_said_to_the_scans_of_a_large_table(orders: Maintained) -> None:
     """So that files without them are skipped: those of groups computed again, and those that a join has to meet."""
-    monkeypatch.setattr("dbt_spark_dynamic.commit.refresh.LARGE", 1)
     orders.sql("CREATE TABLE customers (name STRING, nation STRING) USING delta")
     orders.sql("INSERT INTO customers VALUES ('a', 'x'), ('it''s \\\\', 'y'), (NULL, 'z')")
     orders.sql("INSERT INTO orders VALUES (5, 'it''s \\\\', 1), (6, 'it''s \\\\', 2)")
@@ -48,6 +48,46 @@ def test_few_keys_are_said_to_the_scans_of_a_large_table(orders: Maintained, mon
     assert orders.refresh("j").code is Code.INCREMENTAL
     assert any("`name` = 'a'" in s for s in orders.statements)
     assert orders.difference("j") == 0
+
+
+@pytest.mark.usefixtures("large_tables")
+def test_where_the_changed_rows_lie_is_said_to_the_merge_of_a_large_table(maintained: Maintained) -> None:
+    """Whatever the type and the way of writing: NULLs, quotes, and an hour that the clock shows twice."""
+    maintained.session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    columns = ("page", "at", "day", "paid")
+    maintained.sql("CREATE TABLE visits (id INT, page STRING, at TIMESTAMP, day DATE, paid DECIMAL(8,2)) USING delta")
+    maintained.sql(
+        "INSERT INTO visits VALUES (1, 'it''s \\\\', TIMESTAMP_SECONDS(1729989000), '2024-10-27', 1.50),"
+        " (2, 'it''s \\\\', TIMESTAMP_SECONDS(1729992600), '2024-10-27', 2.25), (3, NULL, NULL, NULL, NULL)"
+    )
+    listed = ", ".join(columns)
+    models = {
+        "added": (f"SELECT {listed}, COUNT(*) AS n FROM visits GROUP BY {listed}", ChangelogMode.AUTO),
+        "keyed": (f"SELECT {listed}, COUNT(DISTINCT id) AS n FROM visits GROUP BY {listed}", ChangelogMode.AUTO),
+        "retracted": (f"SELECT {listed} FROM visits", ChangelogMode.RETRACT),
+    }
+    for name, (sql, mode) in models.items():
+        maintained.refresh(name, sql=sql, changelog_mode=mode)
+    for change in (
+        "UPDATE visits SET id = id + 10, paid = paid + 1",
+        "INSERT INTO visits SELECT id + 100, page, at, day, paid FROM visits",
+        "DELETE FROM visits WHERE id IN (12, 13, 111)",
+    ):
+        maintained.sql(change)
+        for name, (_, mode) in models.items():
+            assert maintained.refresh(name, changelog_mode=mode).code is Code.INCREMENTAL
+            written = maintained.statements[-1]
+            assert written.startswith("INSERT") or all(f"t.`{c}` BETWEEN" in written for c in columns)
+            assert maintained.difference(name) == 0
+    maintained.session.conf.unset("spark.sql.session.timeZone")
+
+
+def test_a_small_table_is_merged_into_without_asking_where_its_rows_lie(orders: Maintained) -> None:
+    orders.refresh("m", sql=PER_CUSTOMER)
+    orders.sql("INSERT INTO orders VALUES (5, 'b', 1)")
+    assert orders.refresh("m").code is Code.INCREMENTAL
+    assert not any("BETWEEN" in s or "TYPEOF" in s or "MIN(" in s for s in orders.statements)
+    assert orders.difference("m") == 0
 
 
 def test_conflicting_changes_between_two_refreshes(orders: Maintained) -> None:

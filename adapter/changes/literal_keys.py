@@ -7,10 +7,10 @@ semi-join or the inner join beside it, which stays: no row is lost by it, whatev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ..algebra.expressions import Expr, one_of
-from ..algebra.nodes import Filter, Join, JoinKind, Named, Node, Project, Semi
+from ..algebra.nodes import Filter, Join, JoinKind, Named, Node, Project, Semi, scans
 from ..algebra.transform import rebuild, with_children
 
 Values = Mapping[str, Sequence[Expr | None]]
@@ -20,16 +20,22 @@ Known = Callable[[Named], Values]
 """The values of a relation that is computed already; nothing where they are too many."""
 
 
-def with_literal_keys(node: Node, known: Known) -> Node:
-    """The same rows, with fewer of them read."""
+def with_literal_keys(node: Node, known: Known, small: Collection[str]) -> Node:
+    """The same rows, with fewer of them read. small: tables that are sooner read whole than their files looked at."""
+
+    def is_large(n: Node) -> bool:
+        return any(s.source not in small for s in scans(n))
 
     def narrowed(n: Node) -> Node:
-        if isinstance(n, Semi):
+        if isinstance(n, Semi) and is_large(n.child):
             values = known(n.keys)
             return with_children(n, (_among(n.child, [(e, values.get(k, ())) for e, k in n.pairs]), n.keys))
         if isinstance(n, Join) and n.kind is JoinKind.INNER:
-            left = _among(n.left, [(l, _values(n.right, r, known)) for l, r, _ in n.equalities])
-            right = _among(n.right, [(r, _values(n.left, l, known)) for l, r, _ in n.equalities])
+            left, right = n.left, n.right
+            if is_large(left):
+                left = _among(left, [(l, _values(n.right, r, known)) for l, r, _ in n.equalities])
+            if is_large(right):
+                right = _among(right, [(r, _values(n.left, l, known)) for l, r, _ in n.equalities])
             return with_children(n, (left, right))
         return n
 
@@ -37,9 +43,7 @@ def with_literal_keys(node: Node, known: Known) -> Node:
 
 
 def _among(node: Node, pairs: Sequence[tuple[Expr, Sequence[Expr | None]]]) -> Node:
-    """The rows whose expressions have one of their values each. A relation with known values is small as it is."""
-    if isinstance(node, Named):
-        return node
+    """The rows whose expressions have one of their values each."""
     for e, values in pairs:
         if values and e.columns:
             node = Filter(node, one_of(e, values))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -48,7 +48,7 @@ class Applied:
 class Applier:
     """key: what rows are merged by, None for whole rows; checked: a key that is declared and must be verified;
     commit: runs the one write under the ledger entry; check_unique: raises if the query has rows; measure: what is
-    asked about what was computed; large: whether a table that may be read is too large to be read whole for a few keys.
+    asked about what was computed; small: tables that are sooner read whole than looked at for a few keys.
     """
 
     engine: Engine
@@ -60,7 +60,7 @@ class Applier:
     commit: Callable[[str, Entry], Written]
     check_unique: Callable[[str], None]
     measure: Measure
-    large: bool
+    small: Collection[str]
 
     @property
     def names(self) -> list[str]:
@@ -88,15 +88,13 @@ class Applier:
 
     def _narrowing(self, work: Incremental, renderer: Renderer) -> Callable[[Node], exp.Expression]:
         """Relations as SQL, with the few keys that are known as literals, where tables are large enough for that."""
-        if not self.large:
-            return renderer.query
 
         @cache
         def known(relation: Named) -> Values:
             few = 0 < work.rows.get(relation.name, 0) <= FEW_KEYS
             return self.measure.values(work.name(relation.name), relation.columns) if few else {}
 
-        return lambda node: renderer.query(with_literal_keys(node, known))
+        return lambda node: renderer.query(with_literal_keys(node, known, self.small))
 
     def _pin_upserts(self, plan: ChangePlan, work: Incremental, result: str) -> int:
         upserts = work.pin("upserts", sql.upserts_from_rows(result, *self._keys(plan, work), self.names))
@@ -176,7 +174,9 @@ class Applier:
         return Applied(technique, written.inserted, written.updated, written.deleted)
 
     def _bounds(self, relation: str, key: Sequence[str]) -> str:
-        """Where in the table the rows with the relation's keys are."""
+        """Where in the table the rows with the relation's keys are; nothing where that is not worth knowing."""
+        if self.spec.target in self.small:
+            return ""
         return self.measure.bounds(relation, tuple((n, t) for n, t in self.columns if n in key))
 
     def _nothing(self) -> Applied:

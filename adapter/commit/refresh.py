@@ -55,7 +55,7 @@ measured on two cores, a MERGE and the next read of the table take 3.3 s either 
 2.8 s."""
 
 LARGE = 32 * 2**20
-"""Bytes from which on a table is worth a look at the changed keys, some 30 ms, before it is read for a few of them."""
+"""Bytes from which on it pays to look which of a table's files can hold the changed keys before it is read for them."""
 
 
 def refresh(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> Outcome:
@@ -212,12 +212,14 @@ class Refresh:
     def _applier(self, entry: Entry) -> Applier:
         return Applier(
             self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique,
-            self.measure, self._is_large(),
+            self.measure, self._small(),
         )  # fmt: skip
 
-    def _is_large(self) -> bool:
-        tables = [self.target, *self.catalog.tables.values()]
-        return any(t.size >= LARGE for t in tables if t is not None)
+    def _small(self) -> frozenset[str]:
+        assert self.target is not None
+        # Change plans know the table by its complete name, the statements that write to it by the model's.
+        tables = {**self.catalog.tables, self.target.name: self.target, self.spec.target: self.target}
+        return frozenset(name for name, t in tables.items() if 0 < t.size < LARGE)
 
     def _commit(self, statement: str, entry: Entry):
         assert self.target is not None

@@ -81,7 +81,7 @@ class Maintained:
             )  # fmt: skip
             applier = Applier(
                 duck, spec, self.model.columns, self.key, (), entry, lambda sql, _: duck.write(sql, {}), _unused,
-                Measure(duck), large=True,
+                Measure(duck), small=(),
             )  # fmt: skip
             spans = dict.fromkeys((*self.model.sources, TARGET), span)
             applier.plan(plan, work, Renderer(dated(spans), work.name, clock, self._lookups))
