@@ -1,0 +1,91 @@
+"""What a refresh costs, in what does not vary from run to run: statements, Spark jobs, scans of the source, files.
+
+Seconds are measured in benchmarks/. A number here that has become lower is to be written down; a higher one is a loss.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dbt_spark_dynamic.commit.classic import ClassicEngine
+from dbt_spark_dynamic.commit.outcome import Code
+from integration_tests.maintained import Maintained
+
+CHANGES = (
+    "INSERT INTO sales VALUES (1000, 7, 3.50, DATE '2024-03-01')",
+    "UPDATE sales SET amount = amount + 1 WHERE id = 9",
+    "DELETE FROM sales WHERE id = 10",
+    "DELETE FROM sales WHERE id = 499",
+)
+"""One row each. The last is of its customer's latest day."""
+
+MODELS = {
+    "filtered": "SELECT id, amount * 2 AS doubled FROM sales WHERE amount > 1",
+    "grouped": "SELECT customer, COUNT(*) AS n, SUM(amount) AS total, MAX(day) AS latest FROM sales GROUP BY customer",
+    "joined": "SELECT s.id, s.amount, c.nation FROM sales s JOIN customers c ON s.customer = c.customer",
+    "outer_joined": "SELECT c.customer, s.id, s.amount FROM customers c LEFT JOIN sales s ON s.customer = c.customer",
+    "semi_joined": "SELECT * FROM customers WHERE customer IN (SELECT customer FROM sales WHERE amount > 2)",
+    "by_nation": "SELECT c.nation, SUM(s.amount) AS n FROM sales s JOIN customers c USING (customer) GROUP BY c.nation",
+    "distinct_days": "SELECT DISTINCT customer, day FROM sales",
+    "totals": "SELECT COUNT(*) AS n, SUM(amount) AS total FROM sales",
+    "ranked": "SELECT id, RANK() OVER (PARTITION BY customer ORDER BY amount) AS place FROM sales",
+    "last_of_each": "SELECT * FROM sales QUALIFY ROW_NUMBER() OVER (PARTITION BY customer ORDER BY day DESC) = 1",
+}
+
+COSTS = {
+    "filtered": ((8, 5, 0, 1), (10, 13, 0, 3), (10, 13, 0, 2), (10, 13, 0, 3)),
+    "grouped": ((9, 8, 0, 3), (9, 8, 0, 2), (9, 11, 0, 3), (9, 16, 1, 2)),
+    "joined": ((9, 7, 0, 1), (11, 15, 0, 3), (11, 15, 0, 2), (11, 15, 0, 3)),
+    "outer_joined": ((12, 14, 2, 1), (14, 23, 2, 4), (14, 22, 2, 3), (14, 22, 2, 2)),
+    "semi_joined": ((11, 13, 2, 0), (11, 13, 2, 0), (11, 13, 2, 0), (11, 3, 2, 0)),
+    "by_nation": ((10, 10, 0, 2), (10, 10, 0, 2), (10, 13, 0, 2), (10, 13, 0, 2)),
+    "distinct_days": ((8, 11, 1, 1), (6, 3, 0, 0), (8, 11, 1, 3), (8, 10, 1, 2)),
+    "totals": ((9, 9, 0, 2), (9, 9, 0, 2), (9, 12, 0, 2), (9, 12, 0, 2)),
+    "ranked": ((11, 17, 2, 4), (11, 19, 2, 4), (11, 17, 2, 4), (11, 17, 2, 4)),
+    "last_of_each": ((9, 10, 1, 3), (9, 11, 1, 1), (9, 10, 1, 2), (9, 10, 1, 2)),
+}
+"""For each of CHANGES: SQL statements sent; jobs that Spark ran; scans of `sales` itself, of which its change feed is
+none; files that the commit added, change data among them."""
+
+
+def test_a_refresh_costs_no_more_than_it_did(maintained: Maintained) -> None:
+    maintained.sql(
+        "CREATE TABLE sales USING delta AS SELECT id, CAST(id % 20 AS INT) AS customer, CAST(id % 7 AS DECIMAL(12,2)) "
+        "AS amount, DATE '2024-01-01' + CAST(id / 10 AS INT) AS day FROM RANGE(500)"
+    )
+    maintained.sql(
+        "CREATE TABLE customers USING delta AS SELECT CAST(id AS INT) AS customer, CAST(id % 3 AS INT) AS nation "
+        "FROM RANGE(20)"
+    )
+    for name, sql in MODELS.items():
+        maintained.refresh(name, sql=sql)
+    dearer: list[str] = []
+    for i, change in enumerate(CHANGES):
+        maintained.sql(change)
+        for name in MODELS:
+            cost, known = _cost(maintained, name), COSTS[name][i]
+            if any(now > before for now, before in zip(cost, known, strict=True)):
+                dearer.append(f"{name}, {change}: (statements, jobs, scans, files) is {cost}, was {known}")
+    assert not dearer, "\n".join(dearer)
+
+
+def test_nothing_changed_runs_nothing(maintained: Maintained) -> None:
+    maintained.sql("CREATE TABLE sales USING delta AS SELECT id, id % 20 AS customer FROM RANGE(500)")
+    maintained.refresh("m", sql="SELECT customer, COUNT(*) AS n FROM sales GROUP BY customer")
+    maintained.refresh("m")
+    assert _cost(maintained, "m", Code.NO_CHANGE)[:3] == (4, 0, 0)
+
+
+def _cost(maintained: Maintained, name: str, *expected: Code) -> tuple[int, int, int, int]:
+    scheduler = maintained.session.sparkContext._jsc.sc().dagScheduler()
+    before = scheduler.numTotalJobs()
+    outcome = maintained.refresh(name)
+    jobs = int(scheduler.numTotalJobs()) - int(before)
+    assert outcome.code in (expected or (Code.INCREMENTAL, Code.NO_CHANGE)), outcome.line()
+    scans = sum(len(re.findall("`sales` VERSION AS OF", s)) for s in maintained.statements)
+    statements = len(maintained.statements)
+    engine = ClassicEngine(maintained.session)
+    table = engine.table(f"{maintained.schema}.{name}")
+    assert table is not None
+    files = sum("add" in action or "cdc" in action for action in engine.log(table, table.version))
+    return statements, jobs, scans, files
