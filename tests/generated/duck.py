@@ -45,6 +45,10 @@ def translated(sql: str) -> str:
             table.set("db", exp.to_identifier(f"{AGO}{version.expression.name}_"))
     for typeof in list(tree.find_all(exp.Typeof)):
         typeof.replace(exp.Anonymous(this="spark_type", expressions=[typeof.this]))
+    for listing in list(tree.find_all(exp.ArrayAgg, exp.ArrayUniqueAgg)):
+        # Of no rows Spark makes an empty list.
+        whole = listing.parent if isinstance(listing.parent, exp.Filter | exp.Window) else listing
+        whole.replace(exp.Coalesce(this=whole.copy(), expressions=[exp.Array()]))
     for when in tree.find_all(exp.When):
         # Spark's `UPDATE SET t.a = s.a` is `UPDATE SET a = s.a` here.
         if isinstance(update := when.args["then"], exp.Update):

@@ -42,6 +42,12 @@ REGRESSIONS: tuple[tuple[str, int, bool], ...] = (
         3,
         False,
     ),
+    (
+        "SELECT DISTINCT (SELECT CAST(SORT_ARRAY(COLLECT_SET(t2.kind)) AS STRING) FROM items AS t2"
+        " WHERE t2.kind = t1.id AND t2.item = t2.item) AS c3, t1.id FROM sales AS t1",
+        0,
+        False,
+    ),
 )
 """(query, script, by key) of pairs that once failed."""
 

@@ -305,6 +305,46 @@ def test_late_versions_of_random_changelogs_are_ignored(duck: Duck, pairs: int) 
     holds()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_watermark_of_several_versioned_tables_is_that_of_the_latest(duck: Duck, seed: int) -> None:
+    """An order waits until both kinds of versions are known up to its time."""
+    world = World.random(seed, REFRESHES + 2, unique=True)
+    duck.enter(f"several_{seed}", world.rounds())
+    on = "ON o.currency = {0}.currency AND o.market = {0}.market"
+    sql = (
+        "SELECT o.id, r.rate, e.rate AS other FROM orders o "
+        f"LEFT JOIN intervals FOR SYSTEM_TIME AS OF o.order_time AS r {on.format('r')} "
+        f"LEFT JOIN appended FOR SYSTEM_TIME AS OF o.order_time AS e {on.format('e')}"
+    )
+    maintained = Maintained(duck, sql, by_key=True, declared=("id",), late_by="'1' MINUTE")
+    held: dict[int, tuple] = {}
+    joined: dict[int, Row] = {}
+    newest: dict[str, datetime] = {}
+    for version, state in enumerate(world.states):
+        for table, time in (("orders", "order_time"), ("intervals", "dbt_valid_from"), ("appended", "rate_time")):
+            times = [row[time] for row in state[table] if row[time] is not None]
+            if times or table in newest:
+                newest[table] = max([*times, newest.get(table, datetime.min)])
+        reached = min(newest.values()) - timedelta(minutes=1) if len(newest) == 3 else None
+        ripe = {
+            o["id"]: o
+            for o in state["orders"]
+            if o["order_time"] is None or (reached is not None and o["order_time"] <= reached)
+        }
+        met = {
+            i: [valid_at(state, key_of(o), o["order_time"]) for valid_at in (of_intervals, of_events)]
+            for i, o in ripe.items()
+        }
+        held = {
+            i: held[i] if joined.get(i) == o else (i, *(version and version["rate"] for version in met[i]))
+            for i, o in ripe.items()
+        }
+        joined = ripe
+        if version:
+            maintained.refresh(version)
+        assert Counter(maintained.rows()) == Counter(held.values()), f"version {version}"
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_versions_that_overlap_are_not_looked_up(duck: Duck, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The census of versions, which decides: most of one key, and how many are valid still when the next begins."""
