@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.engine import Engine
 from dbt_spark_dynamic.commit.outcome import Code
 from dbt_spark_dynamic.commit.remote import SqlEngine
@@ -71,6 +72,23 @@ def test_the_feed_is_turned_on_and_a_missing_one_compared(tables: Maintained) ->
     tables.sql("INSERT INTO t VALUES (7, 7)")
     assert tables.refresh("m").code is Code.INCREMENTAL
     assert tables.difference("m") == 0
+
+
+def test_a_commit_was_made_when_the_change_feed_says(tables: Maintained) -> None:
+    tables.sql("INSERT INTO t VALUES (7, 7)")
+    tables.sql("ALTER TABLE t SET TBLPROPERTIES (delta.enableInCommitTimestamps = true)")
+    tables.sql("INSERT INTO t VALUES (8, 8)")
+    time = "UNIX_MILLIS(_commit_timestamp)"
+    feed = f"SELECT DISTINCT _commit_version, {time} FROM table_changes('{tables.schema}.t', 1) ORDER BY 1"
+    of_the_feed = [tuple(row) for row in tables.sql(feed)]
+    assert len(of_the_feed) == 3
+    classic = ClassicEngine(tables.session)
+    assert tables.wrap is not None
+    for engine in (classic, tables.wrap(classic)):
+        table = engine.table(f"{tables.schema}.t")
+        assert table is not None
+        assert [(v, engine.committed_at(table, v)) for v, _ in of_the_feed] == of_the_feed
+        assert engine.committed_at(table, 1000) == 0
 
 
 def test_an_unknown_column_is_said_with_its_line(tables: Maintained) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from integration_tests.conftest import DbtProject
 
 
@@ -117,6 +119,124 @@ def test_a_snapshot_goes_on_as_a_versioned_table(dbt_project: DbtProject) -> Non
         (1, "new", "09:00", "10:00"), (1, "paid", "10:00", "11:00"), (1, "sent", "11:00", None),
     ]  # fmt: skip
     assert dbt_project.sql("SELECT COUNT(*) FROM m WHERE id = 2 AND dbt_valid_to IS NOT NULL")[0][0] == 1
+
+
+def test_a_history_begins_with_what_time_travel_knows_of_a_table(dbt_project: DbtProject) -> None:
+    """At the time of each commit the history is the table AS OF that time, and a temporal join meets those rows."""
+    dbt_project.sql(
+        "CREATE TABLE prices (item INT, price INT) USING delta TBLPROPERTIES (delta.enableChangeDataFeed = false)"
+    )
+    for statement in (
+        "INSERT INTO prices VALUES (1, 10), (2, 20), (3, 30)",
+        "ALTER TABLE prices SET TBLPROPERTIES (delta.enableChangeDataFeed = true)",
+        "UPDATE prices SET price = price + 1 WHERE item < 3",
+        "DELETE FROM prices WHERE item = 2",
+        "OPTIMIZE prices",
+        "INSERT OVERWRITE prices VALUES (1, 11), (2, 25), (3, 30)",
+        "ALTER TABLE prices ADD COLUMNS (unit STRING)",
+        "INSERT INTO prices VALUES (4, 40, 'kg')",
+    ):
+        dbt_project.sql(statement)
+    schema = dbt_project.schema
+    dbt_project.model(
+        "history", f"select item, price, unit from {schema}.prices", materialized="versioned_table",
+        unique_key="item", strategy="check", check_cols="all", history_from="time_travel",
+    )  # fmt: skip
+    dbt_project.sql("CREATE TABLE orders (id INT, item INT, at TIMESTAMP) USING delta")
+    dbt_project.model(
+        "priced", f"select o.id, o.item, o.at, h.price from {schema}.orders o left join {{{{ ref('history') }}}} "
+        "for system_time as of o.at as h on o.item = h.item", materialized="dynamic_table", unique_key="id",
+    )  # fmt: skip
+
+    def known() -> list[tuple[int, str]]:
+        """Versions since the change feed was turned on, and their times."""
+        shown = dbt_project.sql("DESCRIBE HISTORY prices")
+        return sorted((r["version"], r["timestamp"].isoformat(sep=" ")) for r in shown if r["version"] >= 2)
+
+    def order(id: int, item: int, at: str) -> None:
+        dbt_project.sql(f"INSERT INTO orders VALUES ({id}, {item}, TIMESTAMP '{at}')")
+
+    def compare(versions: list[tuple[int, str]]) -> None:
+        columns = {r["col_name"] for r in dbt_project.sql("DESCRIBE prices")}
+        assert columns == {"item", "price", "unit"}
+        for version, at in versions:
+            of_then = {r["item"]: r["price"] for r in dbt_project.sql(f"SELECT * FROM prices VERSION AS OF {version}")}
+            valid = f"dbt_valid_from <= '{at}' AND (dbt_valid_to IS NULL OR '{at}' < dbt_valid_to)"
+            rows = dbt_project.sql(f"SELECT item, price FROM history WHERE {valid}")
+            assert sorted(tuple(r) for r in rows) == sorted(of_then.items()), version
+            joined = dbt_project.sql(f"SELECT item, price FROM priced WHERE at = '{at}'")
+            assert sorted(tuple(r) for r in joined) == [(i, of_then.get(i)) for i in range(1, 5)], version
+
+    for version, at in known():
+        for item in range(1, 5):
+            order(10 * version + item, item, at)
+    dbt_project.dbt("run")
+    assert any("history begins with version 2 of" in line and "no change feed" in line for line in dbt_project.lines)
+    compare(before := known())
+
+    dbt_project.sql("UPDATE prices SET price = 99 WHERE item IN (1, 4)")
+    dbt_project.sql("DELETE FROM prices WHERE item = 3")
+    for version, at in [k for k in known() if k not in before]:
+        for item in range(1, 5):
+            order(10 * version + item, item, at)
+    dbt_project.dbt("run")
+    assert {r["code"] for r in dbt_project.responses().values()} == {"INCREMENTAL"}
+    compare(known())
+
+    dbt_project.model(
+        "history", f"select item, max(price) as price from {schema}.prices group by item",
+        materialized="versioned_table", unique_key="item", strategy="check", check_cols="all",
+        history_from="time_travel", alias="other",
+    )  # fmt: skip
+    said = dbt_project.fails("run", "--select", "history")
+    assert "history_from='time_travel' needs a SELECT of the rows of one Delta table" in said
+    dbt_project.model(
+        "history", f"select item, price, current_timestamp() as at from {schema}.prices", alias="other",
+        materialized="versioned_table", unique_key="item", updated_at="at", changelog="rows",
+        history_from="time_travel",
+    )  # fmt: skip
+    said = dbt_project.fails("run", "--select", "history")
+    assert "is for a table that is written in place" in said and "rows of this SELECT are events" in said
+
+
+def test_a_history_goes_no_further_back_than_a_vacuum_left_files(dbt_project: DbtProject) -> None:
+    dbt_project.sql(
+        "CREATE TABLE prices (item INT, price INT) USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    )
+    for price in (1, 2, 3):
+        dbt_project.sql(f"INSERT OVERWRITE prices VALUES (1, {price})")
+    dbt_project.session.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    dbt_project.sql("VACUUM prices RETAIN 0 HOURS")
+    dbt_project.session.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    dbt_project.sql("INSERT OVERWRITE prices VALUES (1, 4)")
+    dbt_project.model(
+        "m", f"select * from {dbt_project.schema}.prices", materialized="versioned_table", unique_key="item",
+        strategy="check", check_cols="all", history_from="time_travel",
+    )  # fmt: skip
+    dbt_project.dbt("run")
+    assert any("files of older ones are gone" in line for line in dbt_project.lines)
+    shown = dbt_project.sql("SELECT price, dbt_valid_to IS NULL FROM m ORDER BY dbt_valid_from")
+    assert [tuple(r) for r in shown] == [(3, False), (4, True)]
+
+
+def test_a_history_goes_no_further_back_than_the_log(dbt_project: DbtProject) -> None:
+    """The log is cleaned up to a checkpoint, of which versions can be read again."""
+    dbt_project.sql("CREATE TABLE prices (item INT, price INT) USING delta TBLPROPERTIES (delta.checkpointInterval=4)")
+    for price in range(1, 7):
+        dbt_project.sql(f"INSERT OVERWRITE prices VALUES (1, {price})")
+        if price == 2:
+            dbt_project.sql("COMMENT ON TABLE prices IS 'Metadata that no checkpoint comes before.'")
+    log = Path(dbt_project.sql("DESCRIBE DETAIL prices")[0]["location"].removeprefix("file:")) / "_delta_log"
+    for version in range(2):
+        (log / f"{version:020d}.json").unlink()
+    dbt_project.model(
+        "m", f"select * from {dbt_project.schema}.prices", materialized="versioned_table", unique_key="item",
+        strategy="check", check_cols="all", history_from="time_travel",
+    )  # fmt: skip
+    dbt_project.dbt("run")
+    assert any("begins with version 4" in line and "has been cleaned" in line for line in dbt_project.lines)
+    shown = dbt_project.sql("SELECT price, dbt_valid_to IS NULL FROM m ORDER BY dbt_valid_from")
+    assert [tuple(r) for r in shown] == [(3, False), (4, False), (5, False), (6, True)]
 
 
 def test_events_older_than_the_watermark(dbt_project: DbtProject) -> None:

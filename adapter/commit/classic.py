@@ -9,7 +9,7 @@ from typing import Any
 from ..reading.relations import Columns
 from .describe import DeltaState, look_up
 from .engine import DESCRIBE, SqlError, Table, Written
-from .history import parse_actions
+from .history import commit_time, parse_actions
 
 FEW = 5_000
 """Rows up to which a pinned relation becomes literals on the driver: planning over them costs nothing more."""
@@ -92,9 +92,7 @@ class ClassicEngine:
         return JavaClass(name, self._gateway._gateway_client)
 
     def log(self, table: Table, version: int) -> list[dict[str, Any]]:
-        log = self._delta_log(table.path)
-        names = self._java("org.apache.spark.sql.delta.util.FileNames")
-        file = names.unsafeDeltaFile(log.logPath(), version)
+        log, file = self._delta_log(table.path), self._commit_file(table, version)
         try:
             lines = log.store().read(file, log.newDeltaHadoopConf())
         except Exception as error:
@@ -102,6 +100,18 @@ class ClassicEngine:
                 return []
             raise unmasked(error) from error
         return parse_actions(lines.mkString("\n"))
+
+    def committed_at(self, table: Table, version: int) -> int:
+        actions = self.log(table, version)
+        if not actions:
+            return 0
+        file = self._commit_file(table, version)
+        files = file.getFileSystem(self._delta_log(table.path).newDeltaHadoopConf())
+        return commit_time(actions, files.getFileStatus(file).getModificationTime())
+
+    def _commit_file(self, table: Table, version: int) -> Any:
+        names = self._java("org.apache.spark.sql.delta.util.FileNames")
+        return names.unsafeDeltaFile(self._delta_log(table.path).logPath(), version)
 
     def pin(self, name: str, sql: str, *, few: bool) -> int:
         frame = self._sql(sql)

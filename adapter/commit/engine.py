@@ -117,3 +117,8 @@ class Engine(Protocol):
     def log(self, table: Table, version: int) -> list[dict[str, Any]]:
         """The actions of one commit of a Delta table; empty if that commit's file is gone."""
         ...
+
+    def committed_at(self, table: Table, version: int) -> int:
+        """When that commit was made, as change feeds and TIMESTAMP AS OF take it: milliseconds since 1970; 0 if the
+        commit's file is gone."""
+        ...

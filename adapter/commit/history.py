@@ -53,6 +53,14 @@ def read_commit(version: int, actions: Iterable[dict[str, Any]]) -> Commit:
     )
 
 
+def commit_time(actions: Iterable[dict[str, Any]], modified: int) -> int:
+    """When Delta takes these actions for committed, in milliseconds since 1970: the time in the commit where the table
+    keeps one, otherwise that of its file. The commit's `timestamp` is neither: the clock of a file system may be some
+    milliseconds behind it."""
+    info = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
+    return int(info.get("inCommitTimestamp") or modified)
+
+
 def _rows(info: dict[str, Any], changes: bool) -> int | None:
     if not changes:
         return 0

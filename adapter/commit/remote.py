@@ -10,7 +10,7 @@ from typing import Any
 from ..reading.relations import Columns
 from .describe import DeltaState, look_up
 from .engine import DESCRIBE, SqlError, Table, Written
-from .history import parse_actions
+from .history import commit_time, parse_actions
 
 Execute = Callable[[str], tuple[list[str], list[tuple[Any, ...]]]]
 """statement -> (column names, rows)"""
@@ -61,13 +61,21 @@ class SqlEngine:
         return int(self.rows(f"DESCRIBE HISTORY delta.`{path}` LIMIT 1")[0][0])
 
     def log(self, table: Table, version: int) -> list[dict[str, Any]]:
+        return parse_actions("\n".join(value for value, _ in self._commit_file(table, version)))
+
+    def committed_at(self, table: Table, version: int) -> int:
+        lines = self._commit_file(table, version)
+        return commit_time(parse_actions("\n".join(value for value, _ in lines)), int(lines[0][1])) if lines else 0
+
+    def _commit_file(self, table: Table, version: int) -> list[tuple[Any, ...]]:
+        """Its lines, with when the file was written, in milliseconds since 1970; none if it is gone."""
+        file = f"text.`{table.path}/_delta_log/{version:020d}.json`"
         try:
-            rows = self.rows(f"SELECT value FROM text.`{table.path}/_delta_log/{version:020d}.json`")
+            return self.rows(f"SELECT value, UNIX_MILLIS(_metadata.file_modification_time) FROM {file}")
         except SqlError as error:
             if "PATH_NOT_FOUND" in str(error):
                 return []
             raise
-        return parse_actions("\n".join(row[0] for row in rows))
 
     def pin(self, name: str, sql: str, *, few: bool) -> int:
         """Cached on the executors; `few` makes no difference where rows cannot be kept on the driver."""

@@ -93,8 +93,9 @@ def versions(join: exp.Join, node: Node, declared: Versioning | None, left: Node
             why = "keeps only the latest row of each key, so its older versions are gone"
         raise impossible(
             f"the temporal join of {name} at an event time", f"needs its versions, but {name} {why}", join,
-            f"keep the versions of {name} in a versioned_table and join that; or, if it is only ever appended to, "
-            "declare unique_key and event_time on it; or join its latest rows: FOR SYSTEM_TIME AS OF PROCTIME()",
+            f"keep the versions of {name} in a versioned_table (history_from='time_travel' begins it with those that "
+            "Delta still knows) and join that; or, if it is only ever appended to, declare unique_key and event_time "
+            "on it; or join its latest rows: FOR SYSTEM_TIME AS OF PROCTIME()",
         )  # fmt: skip
     # Without a known key, an equality on some other column may let a row meet several things at one time.
     valid = AsOf(time, found.valid_from, found.valid_to, single=bool(found.key))

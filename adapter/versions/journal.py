@@ -27,11 +27,12 @@ from ..dialect import ChangeFeed, print_sql
 from ..errors import ConfigError, SourceError, TargetError
 from ..names import PREFIX, WEIGHT
 from ..reading.relations import Columns
-from ..sparksql.reads import ARRIVED, table
+from ..sparksql.reads import ARRIVED, Span, table
 from ..sparksql.render import Renderer
 from ..sparksql.statements import equal, listed, literal, quoted
 from .adoption import Adopted
 from .options import OPERATION, OPERATION_TIME, Changelog, LateEvents
+from .time_travel import not_one_table, oldest_known, rows_at
 
 FEED = ("_change_type", "_commit_timestamp")
 NEWS = f"{PREFIX}news"
@@ -46,7 +47,8 @@ ADDED: dict[Changelog, Columns] = {
 class Keeping:
     """key: columns of the SELECT; date: SQL over the journal's columns that dates an event; watermark: an interval, by
     which an event may be older than the newest one; late: what becomes of those that are older yet; adopted: a history
-    to begin with, None if there is none."""
+    to begin with, None if there is none; time_travel: whether to begin with what Delta still knows of the table's past.
+    """
 
     kind: Changelog
     key: tuple[str, ...]
@@ -54,6 +56,7 @@ class Keeping:
     watermark: str | None
     late: LateEvents
     adopted: Adopted | None
+    time_travel: bool = False
 
 
 def keep(spec: Spec, engine: Engine, keeping: Keeping, until: Mapping[str, int] | None = None) -> Outcome:
@@ -107,21 +110,42 @@ class Journal(Refresh):
         return super()._create(reason)
 
     def _content(self) -> str:
-        """Every row there is, as an event of its own."""
+        """Every row there is, as an event of its own, or what came before it."""
+        k = self.keeping
+        rows = self._travelled() if k.time_travel else self._present()
+        return f"SELECT * FROM (\n{rows}\n) WHERE NOT {k.date} IS NULL"
+
+    def _present(self) -> str:
+        """The rows there are now, after the history that is adopted."""
         k, query, now = self.keeping, self._query(), self._now(self.model.sources)
-
-        def event(operation: str, prefix: str = "") -> str:
-            added = f", '{operation}' AS {quoted(OPERATION)}, {now} AS {quoted(OPERATION_TIME)}"
-            return f"SELECT {listed(self._names, prefix)}{added if k.kind is Changelog.CHANGES else ''}"
-
-        rows = f"{event('upsert')} FROM (\n{query}\n)"
+        rows = f"{self._event('upsert', now)} FROM (\n{query}\n)"
         if k.adopted is not None:
             rows += f"\nUNION ALL\n{k.adopted.events}"
         if k.adopted is not None and k.kind is Changelog.CHANGES:
             # What that history takes for current and is not there any more.
             lost = f"LEFT ANTI JOIN (\n{query}\n) AS q ON {equal('a', 'q', k.key)}"
-            rows += f"\nUNION ALL\n{event('delete', 'a.')} FROM (\n{k.adopted.current}\n) AS a {lost}"
-        return f"SELECT * FROM (\n{rows}\n) WHERE NOT {k.date} IS NULL"
+            rows += f"\nUNION ALL\n{self._event('delete', now, 'a.')} FROM (\n{k.adopted.current}\n) AS a {lost}"
+        return rows
+
+    def _event(self, operation: str, at: str, prefix: str = "") -> str:
+        added = f", '{operation}' AS {quoted(OPERATION)}, {at} AS {quoted(OPERATION_TIME)}"
+        return f"SELECT {listed(self._names, prefix)}{added if self.keeping.kind is Changelog.CHANGES else ''}"
+
+    def _travelled(self) -> str:
+        """The rows of the oldest version of the table that is still known whole, and what each commit changed since."""
+        scan, node = _plain(self.model.node), self.model.node
+        now = self.catalog.delta(scan.source) if scan is not None else None
+        if node is None or scan is None or now is None:
+            raise not_one_table(self.spec.place)
+        oldest = oldest_known(self.engine, now)
+        self.notes.append(f"the history begins with version {oldest.version} of {now.name}: {oldest.why}")
+        as_it_was = rows_at(now, oldest.version, oldest.columns)
+        rows = print_sql(Renderer(lambda _: as_it_was.copy()).query(node), pretty=True)
+        begun = f"{self._event('upsert', oldest.time)} FROM (\n{rows}\n)"
+        if oldest.version == now.version:
+            return begun
+        changed = f"(\n{self._by_commit(scan.source, Span(oldest.version, now.version))}\n)"
+        return f"{begun}\nUNION ALL\n{events(self.keeping, self._names, changed)}"
 
     @property
     def _names(self) -> list[str]:
@@ -136,29 +160,16 @@ class Journal(Refresh):
         times = [0]
         for name in sources:
             state = self.catalog.delta(name)
-            for action in self.engine.log(state, state.version) if state is not None else ():
-                info = action.get("commitInfo", {})
-                times.append(int(info.get("inCommitTimestamp") or info.get("timestamp") or 0))
+            if state is not None:
+                times.append(self.engine.committed_at(state, state.version))
         return f"TIMESTAMP_MILLIS({max(times)})" if max(times) else "CURRENT_TIMESTAMP()"
 
     def _incremental(self, entry: Entry, changes: Mapping[str, Change], *, clock_moved: bool) -> Outcome:
-        node, change = self.model.node, next(iter(changes.values()), None)
-        scan = _plain(node)
+        scan, change = _plain(self.model.node), next(iter(changes.values()), None)
         by_commit = self.keeping.kind is Changelog.CHANGES and change is not None and change.feed and not self.clock
-        if node is None or scan is None or change is None or not by_commit:
+        if scan is None or change is None or not by_commit:
             return super()._incremental(entry, changes, clock_moved=clock_moved)
-        feed = ChangeFeed(this=table(scan.source), start=change.span.before + 1, end=change.span.after)
-        # A star would be the table's own columns, without those of its feed.
-        read = [exp.column(c, quoted=True) for c in (*dict.fromkeys(c for _, c in scan.outputs), *FEED)]
-        changed = exp.Subquery(this=exp.Select(expressions=read, from_=exp.From(this=feed)))
-        rows = print_sql(Renderer(lambda _: changed.copy()).query(_with_feed(node)), pretty=True)
-        arrived = ", ".join(literal(a) for a in ARRIVED)
-        weight = f"SUM(CASE WHEN {quoted(FEED[0])} IN ({arrived}) THEN 1 ELSE -1 END)"
-        names, time = listed(self._names), quoted(FEED[1])
-        news = (
-            f"SELECT {names}, {weight} AS {quoted(WEIGHT)}, {time} AS {quoted(OPERATION_TIME)}\n"
-            f"FROM (\n{rows}\n) GROUP BY {names}, {time} HAVING {weight} <> 0"
-        )
+        news = self._by_commit(scan.source, change.span)
         new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), change.rows)
         found = self.engine.pin(NEWS, news, few=False)
         try:
@@ -167,10 +178,29 @@ class Journal(Refresh):
             self.engine.unpin(NEWS)
         return self._outcome(Code.INCREMENTAL, new, entry, applied, change.rows)
 
+    def _by_commit(self, source: str, span: Span) -> str:
+        """What each commit of the one table below the SELECT changed in it: signed rows with OPERATION_TIME."""
+        assert self.model.node is not None
+        feed = ChangeFeed(this=table(source), start=span.before + 1, end=span.after)
+
+        def changed(scan: Scan) -> exp.Expression:
+            # A star would be the table's own columns, without those of its feed.
+            read = [exp.column(c, quoted=True) for c in (*dict.fromkeys(c for _, c in scan.outputs), *FEED)]
+            return exp.Subquery(this=exp.Select(expressions=read, from_=exp.From(this=feed.copy())))
+
+        rows = print_sql(Renderer(changed).query(_with_feed(self.model.node)), pretty=True)
+        arrived = ", ".join(literal(a) for a in ARRIVED)
+        weight = f"SUM(CASE WHEN {quoted(FEED[0])} IN ({arrived}) THEN 1 ELSE -1 END)"
+        names, time = listed(self._names), quoted(FEED[1])
+        return (
+            f"SELECT {names}, {weight} AS {quoted(WEIGHT)}, {time} AS {quoted(OPERATION_TIME)}\n"
+            f"FROM (\n{rows}\n) GROUP BY {names}, {time} HAVING {weight} <> 0"
+        )
+
     def _applier(self, entry: Entry) -> Appender:
         return Appender(
             self.engine, self.spec, self.model.columns, None, (), entry, self._commit, self._check_unique,
-            self.measure, self._is_large(), self.keeping, self._timed, self._ignore,
+            self.measure, self._small(), self.keeping, self._timed, self._ignore,
         )  # fmt: skip
 
     def _ignore(self, events: int) -> None:

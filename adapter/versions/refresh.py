@@ -23,6 +23,7 @@ from .changelog import Events, events_of
 from .history import dating, history
 from .journal import ADDED, Keeping, keep
 from .options import META_COLUMNS, OPERATION, Changelog, History, LateEvents, history_of
+from .time_travel import TIME_TRAVEL, rows_are_events
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,20 @@ def plan_of(spec: Spec, config: Mapping[str, Any], engine: Engine) -> Plan:
     asked = history_of(options, names, spec.place, events.hidden)
     problems.check_names([*asked.values(names), *(asked.names[n] for n in META_COLUMNS)], spec)
     target, journal = engine.table(spec.target), _beside(spec.target)
-    adopts = engine.table(str(history_from)) if history_from else None
+    travels = str(history_from).lower() == TIME_TRAVEL
+    if travels and events.kind is not Changelog.CHANGES:
+        raise rows_are_events(spec.place)
+    adopts = engine.table(str(history_from)) if history_from and not travels else None
     itself = adopts is not None and target is not None and adopts.name == target.name
     if not itself:
         _check_no_history_is_lost(spec, target, asked.names["dbt_valid_from"], engine)
     keeping = None
     if events.kind is Changelog.CHANGES or filtered or history_from:
         new = engine.table(journal) is None
-        begins = adopted(adopts, str(history_from), (*events.columns, *added), asked) if history_from and new else None
-        keeping = Keeping(events.kind, asked.key, dating(asked), watermark if filtered else None, policy, begins)
+        adopting = history_from and new and not travels
+        begins = adopted(adopts, str(history_from), (*events.columns, *added), asked) if adopting else None
+        late_by = watermark if filtered else None
+        keeping = Keeping(events.kind, asked.key, dating(asked), late_by, policy, begins, travels)
     return Plan(events, asked, keeping, journal)
 
 

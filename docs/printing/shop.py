@@ -54,6 +54,9 @@ class Shop:
     def log(self, table: Table, version: int) -> list[dict[str, Any]]:
         return []
 
+    def committed_at(self, table: Table, version: int) -> int:
+        return 0
+
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         if sql == MOMENT:
             return [NOON]
