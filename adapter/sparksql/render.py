@@ -296,9 +296,7 @@ def _only_renames(node: Project) -> bool:
 def _on(node: Join, left: Block, right: Block) -> list[exp.Expression]:
     """The conditions of a join, over the tables of both blocks."""
     on: list[exp.Expression] = [
-        (exp.NullSafeEQ if safe else exp.EQ)(
-            this=operand(left.expression(l)), expression=operand(right.expression(r))
-        )
+        (exp.NullSafeEQ if safe else exp.EQ)(this=operand(left.expression(l)), expression=operand(right.expression(r)))
         for l, r, safe in node.equalities
     ]
     if node.residual is not None:
