@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from dbt_spark_dynamic.commit import lookups, refresh
+from dbt_spark_dynamic.commit import refresh, temporal_plans
 from dbt_spark_dynamic.commit.outcome import Code
 from dbt_spark_dynamic.reading.relations import Versioning
 from integration_tests.conftest import DbtProject
@@ -274,7 +274,8 @@ def test_versions_are_looked_up_in_place_of_a_join_on_the_key(
     maintained: Maintained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where keys have many versions, and many rows change: the limits from which on that is so are lowered."""
-    monkeypatch.setattr(lookups, "MOST_MET", 0)
+    monkeypatch.setattr(temporal_plans, "MOST_MET", 0)
+    monkeypatch.setattr(temporal_plans, "MOST_IN_BIN", 0)
     monkeypatch.setattr(refresh, "MANY_ROWS", 0)
     maintained.sql("create table orders (id int, currency string, order_time timestamp) using delta")
     maintained.sql("create table rates (currency string, rate int, since timestamp, until timestamp) using delta")
@@ -309,3 +310,48 @@ def test_versions_are_looked_up_in_place_of_a_join_on_the_key(
     maintained.sql("insert into rates values ('2', 10, timestamp_seconds(60), null)")
     maintained.refresh("m", **options)
     assert not any("LAST_VALUE" in s for s in maintained.statements) and equal()
+
+
+@pytest.mark.parametrize("time_type", ["timestamp", "date"])
+def test_versions_that_overlap_are_met_by_bins_of_time(
+    maintained: Maintained, monkeypatch: pytest.MonkeyPatch, time_type: str
+) -> None:
+    """Where a lookup cannot be: with versions valid at the same time, other types of time, and changes of versions."""
+    monkeypatch.setattr(temporal_plans, "MOST_MET", 2)
+    monkeypatch.setattr(refresh, "MANY_ROWS", 0)
+    start = "timestamp '2020-03-28 00:00:00'"
+    at = f"cast({start} + make_dt_interval(id * 7 % 60) as {time_type})"
+    since, until = f"{start} + make_dt_interval(id)", f"{start} + make_dt_interval(id + 2)"
+    maintained.sql(f"create table orders using delta as select id, id % 3 as item, {at} as at from range(90)")
+    maintained.sql("insert into orders values (100, null, null), (101, 1, null), (102, null, now())")
+    maintained.sql(
+        "create table prices using delta as select id % 2 as item, id as price, "
+        f"{since} as since, if(id = 59, null, {until}) as until from range(60)"
+    )
+    maintained.sql(
+        "insert into prices values (0, -1, timestamp '1900-01-01', timestamp '2020-04-02'), (1, -2, null, null)"
+    )
+    sql = "select o.*, p.price from orders o {kind} join prices {as_of} p on o.item = p.item and p.price <> 7 {valid}"
+    valid = "and p.since <= o.at and (p.until is null or o.at < p.until)"
+    declared = Versioning(("item",), valid_from="since", valid_to="until")
+    models = {
+        kind: {"sql": sql.format(kind=kind, as_of="for system_time as of o.at as", valid="")}
+        for kind in ("inner", "left")
+    }
+
+    def check(kind: str, code: Code) -> None:
+        outcome = maintained.refresh(kind, **models[kind], versionings={f"{maintained.schema}.prices": declared})
+        assert outcome.code is code, outcome.line()
+        assert any("SEQUENCE" in s and "MAX" not in s for s in maintained.statements)
+        plain = sql.format(kind=kind, as_of="", valid=valid)
+        assert Maintained(maintained.session, maintained.schema, {kind: plain}).difference(kind) == 0
+
+    for kind in models:
+        check(kind, Code.CREATED)
+    maintained.sql("insert into orders select id + 200, item, at from orders where id < 9")
+    maintained.sql("update orders set at = at + interval 1 day where id between 20 and 30")
+    maintained.sql(f"insert into prices values (0, 70, {start}, null), (2, 71, {start}, {start})")
+    maintained.sql("update prices set since = since - interval 3 days where price between 20 and 25")
+    maintained.sql("delete from prices where price = 40")
+    for kind in models:
+        check(kind, Code.INCREMENTAL)

@@ -5,7 +5,7 @@ A change plan is made of the same nodes; only its scans carry a time. Column nam
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from ..errors import Bug
@@ -162,7 +162,8 @@ class AsOf:
     time: of a row of the left side, over its columns; None for the time at which it is processed. valid_from, valid_to:
     columns of the right side, between which, half-open, a version is valid; the join's condition says so too. single:
     whether a row meets one version at most. kept: a row keeps what it met when it was joined, whatever versions come
-    later; always so at processing time.
+    later; always so at processing time. of_change: the right side is a change of versions, of which more than one of a
+    key may be valid at a time.
     """
 
     time: Expr | None
@@ -170,6 +171,11 @@ class AsOf:
     valid_to: str = ""
     single: bool = True
     kept: bool = False
+    of_change: bool = False
+
+    def changed(self) -> AsOf:
+        """The same join with a change of the versions in their place."""
+        return replace(self, single=False, of_change=True)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from ..algebra.clock import CLOCK, at_time, reads
 from ..algebra.expressions import Expr, column, columns
 from ..algebra.nodes import (
     Aggregate,
+    AsOf,
     Filter,
     Generate,
     Join,
@@ -124,7 +125,8 @@ def _one_sided(node: Join, left: Node, right: Node, d: Derivation) -> Node:
         terms.append(Project(Join(left, met, node.equalities, node.residual, node.kind, node.as_of), names))
     if not is_nothing(right):
         candidates = met_by(right, node, node.left, Time.AFTER, d)
-        meeting = Join(candidates, right, node.equalities, node.residual, JoinKind.SEMI)
+        among = _among_changed(node)
+        meeting = Join(candidates, right, node.equalities, node.residual, JoinKind.SEMI, among)
         rows = d.keys(simplify(meeting), "rows that meet changed rows of the other side", "rows_met")
         for time, weight in ((Time.AFTER, ONE), (Time.BEFORE, MINUS_ONE)):
             met = met_by(rows, node, node.right, time, d)
@@ -148,10 +150,14 @@ def _met(changed: Node, node: Join, side: Node, change_of_side: Node, d: Derivat
 
 def _joined(node: Join, side: Node, changed: Node, met: Node) -> Node:
     if side is node.right:
-        # The versions as they are at one time: what a temporal join looks up in. A change of them is none.
-        as_of = node.as_of if not isinstance(met, UnionAll) else None
+        # Versions with a change of theirs taken back are signed rows like the change.
+        as_of = _among_changed(node) if isinstance(met, UnionAll) else node.as_of
         return Join(changed, met, node.equalities, node.residual, as_of=as_of)
-    return Join(met, changed, node.equalities, node.residual)
+    return Join(met, changed, node.equalities, node.residual, as_of=_among_changed(node))
+
+
+def _among_changed(node: Join) -> AsOf | None:
+    return node.as_of.changed() if node.as_of is not None else None
 
 
 def _times(name: str, by: Expr) -> Expr:

@@ -40,6 +40,15 @@ class Measure:
         ((most, overlaps),) = self._engine.rows(query)
         return int(most or 0), int(overlaps or 0)
 
+    def spread(self, query: str) -> tuple[int, int, int, int] | None:
+        """Of the same: keys, versions, and where in time they first and last change; None if none of them do."""
+        ((keys, versions, first, last),) = self._engine.rows(query)
+        return None if first is None or last is None else (int(keys), int(versions), int(first), int(last))
+
+    def most(self, query: str) -> int:
+        """The one number that the query counts."""
+        return int(self._engine.rows(query)[0][0] or 0)
+
     def examples(self, query: str) -> list[tuple[Any, ...]]:
         """The rows of a query that has a few of them at the most, and none if all is well."""
         return self._engine.rows(query)

@@ -34,11 +34,11 @@ from .incremental import Incremental
 from .layout import taking_its_place
 from .ledger import Consumed, Entry
 from .look import KEY_PROPERTY, Seen, look
-from .lookups import MANY_ROWS, among_versions, choose
 from .measure import Measure
 from .outcome import Code, Outcome
 from .sources import Change, enabling, with_change_feed
 from .spec import RefreshMode, Spec
+from .temporal_plans import MANY_ROWS, Technique, among_versions, choose
 
 DEFAULT_PROPERTIES = {"delta.enableDeletionVectors": "true"}
 """What a table is created with unless its tblproperties say otherwise. With deletion vectors a MERGE marks rows as gone
@@ -190,13 +190,13 @@ class Refresh:
             own = own_table(self.target.name, self.model, self.checked)
             plan = work.plan(own, self.key)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
-            lookups: frozenset[AsOf] = frozenset()
+            temporal: Mapping[AsOf, Technique] = {}
             if work.rows_in > MANY_ROWS:
                 asking, times = Renderer(dated(spans), clock=clock), (Time.BEFORE, Time.AFTER)
-                lookups = choose(self.model.node, self.engine, self.measure, asking, times)
-            if not is_kept(self.model.node) and among_versions(self.model.node, lookups, work.changed):
+                temporal = choose(self.model.node, self.engine, self.measure, asking, times)
+            if not is_kept(self.model.node) and among_versions(self.model.node, temporal, work.changed):
                 return self._recompute(entry, "many rows changed, among them versions of keys that have many of them")
-            applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name, clock, lookups))
+            applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name, clock, temporal))
             return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
         except NotHeld as found:
             not_held = f"the table does not hold what its query has just lost ({found.why})"
@@ -265,8 +265,8 @@ class Refresh:
         after = {n: Span(t.version, t.version) for n, t in self.catalog.tables.items() if t.kind is Kind.DELTA}
         if self.model.node is not None:
             clock = {Time.UNDATED: self.clock, Time.AFTER: self.clock}
-            lookups = choose(self.model.node, self.engine, self.measure, Renderer(dated(after), clock=clock))
-            renderer = Renderer(dated(after), clock=clock, lookups=lookups)
+            temporal = choose(self.model.node, self.engine, self.measure, Renderer(dated(after), clock=clock))
+            renderer = Renderer(dated(after), clock=clock, temporal=temporal)
             return print_sql(renderer.query(self.model.node), pretty=True)
         if self.model.tree is None:
             return self.spec.sql

@@ -141,6 +141,12 @@ class Assumed(Measure):
     def census(self, query: str) -> tuple[int, int]:
         return 0, 0
 
+    def spread(self, query: str) -> None:
+        return None
+
+    def most(self, query: str) -> int:
+        return 0
+
     def examples(self, query: str) -> list[tuple[Any, ...]]:
         return []
 

@@ -7,30 +7,23 @@ the versions of a key do not overlap, and both sides have keys and times of the 
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from sqlglot import exp
 
-from ..algebra.expressions import Expr, column, columns, conjunction, integer
-from ..algebra.nodes import Aggregate, AsOf, Filter, Join, JoinKind, Node, Project, UnionAll, Window
-from ..algebra.transform import rebuild
+from ..algebra.expressions import Expr, column, columns, integer
+from ..algebra.nodes import Filter, Join, JoinKind, Node, Project, UnionAll, Window
 from ..names import PREFIX
+from .versions_met import KEY, lasting, of_versions
 
-KEY, TIME, IS_ROW = f"{PREFIX}key_{{}}", f"{PREFIX}time", f"{PREFIX}is_row"
+TIME, IS_ROW = f"{PREFIX}time", f"{PREFIX}is_row"
 ROW, VERSION, LAST = f"{PREFIX}row", f"{PREFIX}version", f"{PREFIX}last"
 
 
-def looked_up(node: Node, chosen: Collection[AsOf]) -> Node:
-    """The plan with its temporal joins made by lookup, as far as they are among the chosen ones."""
-    return rebuild(node, lambda n: _made(n) if isinstance(n, Join) and n.as_of in chosen else n)
-
-
-def _made(join: Join) -> Node:
+def look_up(join: Join) -> Node:
+    """The join with its meaning, made by lookup."""
     assert join.as_of is not None and join.as_of.time is not None and join.residual is not None
     keys = tuple(KEY.format(i) for i in range(len(join.equalities)))
     rows = _side(join.left, keys, [l for l, _, _ in join.equalities], join.as_of.time, ROW)
-    of_versions = [r for _, r, _ in join.equalities]
-    versions = _side(_lasting(join), keys, of_versions, column(join.as_of.valid_from), VERSION)
+    versions = _side(lasting(join), keys, of_versions(join), column(join.as_of.valid_from), VERSION)
     last = Window(UnionAll((rows, versions)), columns(keys), ((LAST, _last(keys)),))
     is_row = exp.EQ(this=column(IS_ROW).tree.copy(), expression=exp.Literal.number(1))
     shown = [(n, _field(ROW, n)) for n in join.left.columns] + [(n, _field(LAST, n)) for n in join.right.columns]
@@ -62,20 +55,6 @@ def _side(node: Node, keys: tuple[str, ...], values: list[Expr], time: Expr, who
     )
 
 
-def _lasting(join: Join) -> Node:
-    """Versions that are valid for some time and have a key that can be asked for."""
-    assert join.as_of is not None
-    starts, ends = column(join.as_of.valid_from).tree, column(join.as_of.valid_to).tree
-    is_open = exp.Is(this=ends.copy(), expression=exp.Null())
-    lasting = exp.or_(is_open, exp.LT(this=starts.copy(), expression=ends.copy()))
-    known = [starts, *(r.tree for _, r, safe in join.equalities if not safe)]
-    parts = [Expr.of(exp.paren(lasting))]
-    parts += [Expr.of(exp.Not(this=exp.Is(this=exp.paren(k.copy()), expression=exp.Null()))) for k in known]
-    condition = conjunction(parts)
-    assert condition is not None
-    return Filter(join.right, condition)
-
-
 def _last(keys: tuple[str, ...]) -> Expr:
     """At one time a version comes first: it is valid from then on."""
     by = [exp.Ordered(this=column(n).tree.copy(), nulls_first=True) for n in (TIME, IS_ROW)]
@@ -100,29 +79,3 @@ def _if(condition: Expr, name: str) -> Expr:
 def _never(condition: Expr) -> Expr:
     known = exp.Coalesce(this=condition.tree.copy(), expressions=[exp.false()])
     return Expr.of(exp.Not(this=known))
-
-
-def census(join: Join) -> Node:
-    """One row about the right side of a temporal join: (most versions of one key; how many versions of any key are
-    still valid when the next one begins)."""
-    assert join.as_of is not None
-    keys = tuple(KEY.format(i) for i in range(len(join.equalities)))
-    of_versions = zip(keys, (r for _, r, _ in join.equalities), strict=True)
-    starts, ends = (column(n) for n in (join.as_of.valid_from, join.as_of.valid_to))
-    versions = Project(_lasting(join), (*of_versions, ("starts", starts), ("ends", ends)))
-    following = exp.Window(
-        this=exp.Lead(this=column("starts").tree.copy()),
-        partition_by=[column(k).tree.copy() for k in keys],
-        order=exp.Order(expressions=[exp.Ordered(this=column("starts").tree.copy(), nulls_first=True)]),
-        over="OVER",
-    )
-    in_order = Window(versions, columns(keys), (("following", Expr.of(following)),))
-    overlap = exp.condition("`following` IS NOT NULL AND (`ends` IS NULL OR `following` < `ends`)", dialect="spark")
-    counted = exp.Count(this=exp.Case(ifs=[exp.If(this=overlap, true=exp.Literal.number(1))]))
-    by_key = Aggregate(
-        in_order,
-        tuple(zip(keys, columns(keys), strict=True)),
-        (("versions", Expr.of(exp.Count(this=exp.Star()))), ("overlaps", Expr.of(counted))),
-    )
-    most, all_ = exp.Max(this=column("versions").tree.copy()), exp.Sum(this=column("overlaps").tree.copy())
-    return Aggregate(by_key, (), (("most", Expr.of(most)), ("overlaps", Expr.of(all_))))

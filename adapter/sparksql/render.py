@@ -6,7 +6,7 @@ aggregate, a union or a second projection closes it. A closed block becomes a CT
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 
@@ -32,8 +32,8 @@ from ..algebra.nodes import (
     Window,
     scans,
 )
+from ..algebra.transform import rebuild
 from ..names import free_name
-from .lookups import looked_up
 from .naming import Title, term, title
 
 TableOf = Callable[[Scan], exp.Expression]
@@ -85,12 +85,12 @@ class Renderer:
         table_of: TableOf,
         named: Callable[[str], str] = str,
         clock: Mapping[Time, Reading] | None = None,
-        lookups: Collection[AsOf] = frozenset(),
+        temporal: Mapping[AsOf, Callable[[Join], Node]] | None = None,
     ) -> None:
-        """named: the name in the session of a relation that the plan has named; clock: its readings; lookups: the
-        temporal joins to make by looking the last version up."""
+        """named: the name in the session of a relation that the plan has named; clock: its readings; temporal:
+        how to make some of the temporal joins, others are left to the engine as the joins that they are."""
         self._table_of = table_of
-        self._lookups = lookups
+        self._temporal = temporal or {}
         self._named = named
         self._clock = clock or {}
         self._aliases: set[str] = set()
@@ -99,7 +99,7 @@ class Renderer:
 
     def query(self, node: Node) -> exp.Expression:
         """A complete query whose columns are the node's, in order."""
-        node = looked_up(node, self._lookups)
+        node = rebuild(node, self._made)
         self._aliases, self._ctes = set(), []
         # A CTE must not stand before a table of its name.
         self._tables = {s.source.split(".")[-1].strip("`").lower() for s in scans(node)}
@@ -107,6 +107,11 @@ class Renderer:
         if self._ctes:
             tree.set("with_", exp.With(expressions=self._ctes))
         return told(tree, self._clock)
+
+    def _made(self, node: Node) -> Node:
+        if isinstance(node, Join) and node.as_of in self._temporal:
+            return self._temporal[node.as_of](node)
+        return node
 
     def _query(self, node: Node) -> exp.Expression:
         if isinstance(node, UnionAll):

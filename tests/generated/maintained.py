@@ -15,9 +15,11 @@ from dbt_spark_dynamic.commit.ledger import Entry
 from dbt_spark_dynamic.commit.measure import Measure
 from dbt_spark_dynamic.commit.sources import Change
 from dbt_spark_dynamic.commit.spec import Spec
+from dbt_spark_dynamic.commit.temporal_plans import Technique
 from dbt_spark_dynamic.commit.watermark import watermark
 from dbt_spark_dynamic.dialect import print_sql, without_as_of
 from dbt_spark_dynamic.pipeline import Model, compile_model
+from dbt_spark_dynamic.sparksql.bins import Bins
 from dbt_spark_dynamic.sparksql.reads import Span, dated, undated
 from dbt_spark_dynamic.sparksql.render import Renderer
 from dbt_spark_dynamic.sparksql.statements import difference
@@ -27,8 +29,8 @@ from .duck import SPARK_SUMS, TARGET, Duck
 
 class Maintained:
     """by_key=False: applied as exact multiset changes even where a key is known; additive: whether any refresh added to
-    the table's own rows; declared: a key that is known of the result; looked_up: temporal joins are made by looking
-    versions up; late_by: as in `Spec`."""
+    the table's own rows; declared: a key that is known of the result; technique: by which temporal joins are
+    made, also where a refresh would not choose it; late_by: as in `Spec`."""
 
     def __init__(
         self,
@@ -37,7 +39,7 @@ class Maintained:
         *,
         by_key: bool,
         declared: tuple[str, ...] | None = None,
-        looked_up: bool = False,
+        technique: Technique | None = None,
         late_by: str | None = None,
     ) -> None:
         self._duck, self._sql, self._late_by = duck, sql, late_by
@@ -50,11 +52,14 @@ class Maintained:
         assert self.model.node is not None
         # Of a temporal join, no engine has the SQL that the user wrote.
         node = self.model.node
-        self._lookups = frozenset(n.as_of for n in walk(node) if looked_up and isinstance(n, Join) and n.as_of)
+        met = {n.as_of for n in walk(node) if isinstance(n, Join) and n.as_of is not None and n.as_of.time is not None}
+        if isinstance(technique, Bins):
+            met |= {as_of.changed() for as_of in met}
+        self._temporal = {as_of: technique for as_of in met if technique is not None}
         self.key = declared or (unique_key(node, {}) if by_key else None)
         self._newest: Mapping[str, int] = {}
         self._clock = self._reading(0)
-        renderer = Renderer(undated, clock={Time.UNDATED: self._clock}, lookups=self._lookups)
+        renderer = Renderer(undated, clock={Time.UNDATED: self._clock}, temporal=self._temporal)
         first = sql if without_as_of(sql) == sql else print_sql(renderer.query(node))
         duck.write(f"CREATE TABLE {TARGET} AS {first}", {})
         self.additive = False
@@ -84,7 +89,7 @@ class Maintained:
                 Measure(duck), small=(),
             )  # fmt: skip
             spans = dict.fromkeys((*self.model.sources, TARGET), span)
-            applier.plan(plan, work, Renderer(dated(spans), work.name, clock, self._lookups))
+            applier.plan(plan, work, Renderer(dated(spans), work.name, clock, self._temporal))
         finally:
             work.forget()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,16 +13,18 @@ from hypothesis import strategies as st
 
 from dbt_spark_dynamic.algebra.nodes import Join, Time, walk
 from dbt_spark_dynamic.changes.derivation import at
-from dbt_spark_dynamic.commit import lookups
+from dbt_spark_dynamic.commit import temporal_plans
 from dbt_spark_dynamic.commit.measure import Measure
 from dbt_spark_dynamic.dialect import print_sql
-from dbt_spark_dynamic.sparksql.lookups import census
+from dbt_spark_dynamic.sparksql.bins import MICROS, Bins
+from dbt_spark_dynamic.sparksql.lookups import look_up
 from dbt_spark_dynamic.sparksql.reads import Span, dated
 from dbt_spark_dynamic.sparksql.render import Renderer
+from dbt_spark_dynamic.sparksql.versions_met import census
 
 from .duck import Duck
 from .maintained import Maintained
-from .temporal import NEWEST, TABLES, VERSIONED, VIEWS, Relation, Row, ValidAt, World, of_events, of_intervals
+from .temporal import NEWEST, START, TABLES, VERSIONED, VIEWS, Relation, Row, ValidAt, World, of_events, of_intervals
 
 REFRESHES = 4
 
@@ -33,6 +35,16 @@ SIDES: dict[str, tuple[str, ValidAt]] = {
     "declared": ("appended", of_events),
 }
 """What holds the versions: (its name in FROM, the version of a key at a time)."""
+
+NINE = int(START.replace(tzinfo=UTC).timestamp()) * 1_000_000
+MINUTE = 60_000_000
+
+TECHNIQUES: dict[str, temporal_plans.Technique | None] = {
+    "join": None,
+    "bins": Bins(MICROS, NINE + 2 * MINUTE, NINE + 9 * MINUTE, 3 * MINUTE),
+    "lookup": look_up,
+}
+"""The bins leave times before the first and after the last."""
 
 CTE = f"WITH of_cte AS ({NEWEST.format(shown='*')}) "
 
@@ -157,21 +169,23 @@ def duck() -> Duck:
     return Duck(TABLES, VIEWS, VERSIONED)
 
 
-def maintain(duck: Duck, query: str, side: str, seed: int, by_key: bool, looked_up: bool) -> None:
+def maintain(duck: Duck, query: str, side: str, seed: int, by_key: bool, technique: str) -> None:
     (sql, definition), (name, valid_at) = QUERIES[query], SIDES[side]
     world = World.random(seed, REFRESHES)
     duck.enter(str(seed), world.rounds())
-    table = Maintained(duck, (CTE if side == "cte" else "") + sql.format(v=name), by_key=by_key, looked_up=looked_up)
+    cte = CTE if side == "cte" else ""
+    table = Maintained(duck, cte + sql.format(v=name), by_key=by_key, technique=TECHNIQUES[technique])
     for version, state in enumerate(world.states):
         if version:
             table.refresh(version)
         assert Counter(table.rows()) == Counter(definition(state, valid_at)), f"version {version}"
 
 
+@pytest.mark.parametrize("technique", TECHNIQUES)
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("query", QUERIES)
-def test_each_query_over_each_kind_of_versions(duck: Duck, query: str, side: str) -> None:
-    maintain(duck, query, side, len(query) % 2, by_key=len(query) % 2 == 0, looked_up=len(side) % 2 == 0)
+def test_each_query_over_each_kind_of_versions(duck: Duck, query: str, side: str, technique: str) -> None:
+    maintain(duck, query, side, len(query) % 2, by_key=len(query) % 2 == 0, technique=technique)
 
 
 def test_random_changelogs(duck: Duck, pairs: int) -> None:
@@ -183,10 +197,10 @@ def test_random_changelogs(duck: Duck, pairs: int) -> None:
         st.sampled_from(sorted(SIDES)),
         st.integers(0, worlds - 1),
         st.booleans(),
-        st.booleans(),
+        st.sampled_from(sorted(TECHNIQUES)),
     )
-    def holds(query: str, side: str, seed: int, by_key: bool, looked_up: bool) -> None:
-        maintain(duck, query, side, seed, by_key, looked_up)
+    def holds(query: str, side: str, seed: int, by_key: bool, technique: str) -> None:
+        maintain(duck, query, side, seed, by_key, technique)
 
     holds()
 
@@ -258,13 +272,16 @@ JOINED_ONCE: dict[str, tuple[str, Callable[[Row, Row | None], tuple | None]]] = 
 """Query -> (its SQL, the row of an order and the version that it met; None if there is none)."""
 
 
-def late_versions_are_ignored(duck: Duck, query: str, side: str, seed: int, minutes: int) -> None:
+def late_versions_are_ignored(duck: Duck, query: str, side: str, seed: int, minutes: int, technique: str) -> None:
     """By definition: an order is joined when the watermark, which never falls, has passed it, with what is known then;
     again if it changes; and not when a version does."""
     (sql, shown), (name, valid_at), (table, since) = JOINED_ONCE[query], SIDES[side], TIMED[side]
     world = World.random(seed, REFRESHES + 2, unique=True)
     duck.enter(f"ignoring_{seed}", world.rounds())
-    maintained = Maintained(duck, sql.format(v=name), by_key=True, declared=("id",), late_by=f"'{minutes}' MINUTE")
+    maintained = Maintained(
+        duck, sql.format(v=name), by_key=True, declared=("id",), late_by=f"'{minutes}' MINUTE",
+        technique=TECHNIQUES[technique],
+    )  # fmt: skip
     newest: list[datetime | None] = [None, None]
     held: dict[int, tuple | None] = {}
     joined: dict[int, Row] = {}
@@ -292,15 +309,21 @@ def late_versions_are_ignored(duck: Duck, query: str, side: str, seed: int, minu
 @pytest.mark.parametrize("side", TIMED)
 @pytest.mark.parametrize("query", JOINED_ONCE)
 def test_late_versions_are_ignored(duck: Duck, query: str, side: str) -> None:
-    for seed in range(3):
-        late_versions_are_ignored(duck, query, side, seed, minutes=seed * 2)
+    for seed, technique in enumerate(TECHNIQUES):
+        late_versions_are_ignored(duck, query, side, seed, minutes=seed * 2, technique=technique)
 
 
 def test_late_versions_of_random_changelogs_are_ignored(duck: Duck, pairs: int) -> None:
     @settings(max_examples=max(1, pairs // 3))
-    @given(st.sampled_from(sorted(JOINED_ONCE)), st.sampled_from(sorted(TIMED)), st.integers(3, 40), st.integers(0, 6))
-    def holds(query: str, side: str, seed: int, minutes: int) -> None:
-        late_versions_are_ignored(duck, query, side, seed, minutes)
+    @given(
+        st.sampled_from(sorted(JOINED_ONCE)),
+        st.sampled_from(sorted(TIMED)),
+        st.integers(3, 40),
+        st.integers(0, 6),
+        st.sampled_from(sorted(TECHNIQUES)),
+    )
+    def holds(query: str, side: str, seed: int, minutes: int, technique: str) -> None:
+        late_versions_are_ignored(duck, query, side, seed, minutes, technique)
 
     holds()
 
@@ -348,7 +371,8 @@ def test_the_watermark_of_several_versioned_tables_is_that_of_the_latest(duck: D
 @pytest.mark.parametrize("seed", range(4))
 def test_versions_that_overlap_are_not_looked_up(duck: Duck, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The census of versions, which decides: most of one key, and how many are valid still when the next begins."""
-    monkeypatch.setattr(lookups, "MOST_MET", 0)
+    monkeypatch.setattr(temporal_plans, "MOST_MET", 0)
+    monkeypatch.setattr(temporal_plans, "MOST_IN_BIN", -1)
     world = World.random(seed, 0)
     of_key = Counter((v["currency"], v["market"]) for v in world.states[0]["intervals"] if v["currency"] is not None)
     longer = "UPDATE intervals SET dbt_valid_to = dbt_valid_to + INTERVAL 1 YEAR"
@@ -363,7 +387,8 @@ def test_versions_that_overlap_are_not_looked_up(duck: Duck, seed: int, monkeypa
         (join,) = [n for n in walk(node) if isinstance(n, Join)]
         most, overlaps = Measure(duck).census(print_sql(renderer.query(at(census(join), Time.AFTER))))
         assert most <= max(of_key.values(), default=0)
-        assert bool(lookups.choose(node, duck, Measure(duck), renderer)) == (most > 0 and not overlaps)
+        technique = temporal_plans.choose(node, duck, Measure(duck), renderer).get(join.as_of)
+        assert (technique is look_up) == (most > 0 and not overlaps)
         return not overlaps
 
     assert chosen(0)
