@@ -1,4 +1,4 @@
-"""What dbt's own commands and flags do to dynamic tables: retry, --empty, --sample, clone, --defer, show, and the like."""
+"""dbt's own commands and flags over dynamic tables: retry, --empty, --sample, clone, --defer, show, and the like."""
 
 from __future__ import annotations
 
