@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ from dbt.tests.adapter.aliases import fixtures as aliases_files
 from dbt.tests.adapter.aliases import test_aliases as aliases
 from dbt.tests.adapter.caching import test_caching as caching
 from dbt.tests.adapter.dbt_show import test_dbt_show as show
+from dbt.tests.adapter.ephemeral import test_ephemeral as ephemeral
+from dbt.tests.adapter.unit_testing import test_quoted_reserved_word_column_names as reserved
 from dbt.tests.adapter.unit_testing import test_types as unit_types
-from dbt.tests.util import run_dbt
+from dbt.tests.util import check_relations_equal, run_dbt
 
 from integration_tests.conformance.suite import as_they_are
 
@@ -42,8 +45,6 @@ globals().update(
         "empty.test_empty:BaseTestEmptyInlineSourceRef",
         "empty.test_empty:MetadataWithEmptyFlag",
         "ephemeral.test_ephemeral:BaseEphemeralErrorHandling",
-        "ephemeral.test_ephemeral:BaseEphemeralMulti",
-        "ephemeral.test_ephemeral:BaseEphemeralNested",
         "query_comment.test_query_comment:BaseEmptyQueryComments",
         "query_comment.test_query_comment:BaseMacroArgsQueryComments",
         "query_comment.test_query_comment:BaseMacroInvalidQueryComments",
@@ -63,7 +64,6 @@ globals().update(
         "store_test_failures_tests.test_store_test_failures:BaseStoreTestFailuresLimit",
         "unit_testing.test_case_insensitivity:BaseUnitTestCaseInsensivity",
         "unit_testing.test_invalid_input:BaseUnitTestInvalidInput",
-        "unit_testing.test_quoted_reserved_word_column_names:BaseUnitTestQuotedReservedWordColumnNames",
         "unit_testing.test_types:BaseUnitTestingVarcharFixtureNoTruncation",
     )
 )
@@ -87,6 +87,38 @@ class TestAliasErrors(Aliases, aliases.BaseAliasErrors):
 
 class TestSameAliasDifferentSchemas(Aliases, aliases.BaseSameAliasDifferentSchemas):
     pass
+
+
+class TestEphemeralMulti(ephemeral.BaseEphemeralMulti):
+    """Without the text of Postgres's CREATE VIEW."""
+
+    def test_ephemeral_multi(self, project: Any) -> None:
+        run_dbt(["seed"])
+        assert len(run_dbt(["run"])) == 3
+        for name in ("dependent", "double_dependent", "super_dependent"):
+            check_relations_equal(project.adapter, ["seed", name])
+        written = Path("target/run/test/models/double_dependent.sql").read_text()
+        assert written.count("__dbt__cte__base as (") == written.count("__dbt__cte__base_copy as (") == 1
+
+
+class TestEphemeralNested(ephemeral.BaseEphemeralNested):
+    """Likewise."""
+
+    def test_ephemeral_nested(self, project: Any) -> None:
+        assert len(run_dbt(["run"])) == 2
+        check_relations_equal(project.adapter, ["source_table", "root_view"])
+        written = Path("target/run/test/models/root_view.sql").read_text()
+        assert written.index("__dbt__cte__ephemeral_level_two as (") < written.index("__dbt__cte__ephemeral as (")
+
+
+class TestUnitTestQuotedReservedWordColumnNames(reserved.BaseUnitTestQuotedReservedWordColumnNames):
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "my_model.sql": reserved.my_model_sql,
+            "my_upstream_model.sql": reserved.my_upstream_model_with_reserved_word_column_name_sql.replace('"', "`"),
+            "unit_tests.yml": reserved.test_my_model_csv_fixtures_yml,
+        }
 
 
 class WithoutDatabase:
@@ -133,6 +165,7 @@ class TestUnitTestingTypes(unit_types.BaseUnitTestingTypes):
             ["date '2011-11-11'", "2011-11-11"],
             ["timestamp '2013-11-03 00:00:00-0'", "2013-11-03 00:00:00-0"],
             ["array(1, 2, 3)", "'array(1, 2, 3)'"],
-            ["map('10', 't')", "\"map('10', 't')\""],
-            ["named_struct('a', 1)", "\"named_struct('a', 1)\""],
+            # Text that is to be code again must not need quotes of its own.
+            ["map('10', 't')", """'map("10", "t")'"""],
+            ["named_struct('a', 1)", """'named_struct("a", 1)'"""],
         ]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from dbt.tests.adapter.utils import test_get_intervals_between as intervals
 from dbt.tests.adapter.utils import test_timestamps
-from dbt.tests.adapter.utils.data_types import test_type_numeric
+from dbt.tests.adapter.utils.data_types import test_type_float, test_type_int, test_type_numeric
 
 from integration_tests.conformance.suite import as_they_are
 
@@ -13,8 +16,6 @@ globals().update(
         __name__,
         "utils.data_types.test_type_bigint:BaseTypeBigInt",
         "utils.data_types.test_type_boolean:BaseTypeBoolean",
-        "utils.data_types.test_type_float:BaseTypeFloat",
-        "utils.data_types.test_type_int:BaseTypeInt",
         "utils.data_types.test_type_string:BaseTypeString",
         "utils.data_types.test_type_timestamp:BaseTypeTimestamp",
         "utils.test_any_value:BaseAnyValue",
@@ -35,7 +36,6 @@ globals().update(
         "utils.test_escape_single_quotes:BaseEscapeSingleQuotesBackslash",
         "utils.test_except:BaseExcept",
         "utils.test_generate_series:BaseGenerateSeries",
-        "utils.test_get_intervals_between:BaseGetIntervalsBetween",
         "utils.test_get_powers_of_two:BaseGetPowersOfTwo",
         "utils.test_hash:BaseHash",
         "utils.test_intersect:BaseIntersect",
@@ -54,6 +54,33 @@ globals().update(
         "utils.test_validate_sql:BaseValidateSqlMethod",
     )
 )
+
+
+class TypesOfSeeds:
+    """A seed's numbers are taken for BIGINT and DOUBLE unless it says otherwise."""
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"seeds": {"+column_types": {"int_col": "int", "float_col": "float"}}}
+
+
+class TestTypeInt(TypesOfSeeds, test_type_int.BaseTypeInt):
+    pass
+
+
+class TestTypeFloat(TypesOfSeeds, test_type_float.BaseTypeFloat):
+    pass
+
+
+class TestGetIntervalsBetween(intervals.BaseGetIntervalsBetween):
+    """With dates that Spark reads, too."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        sql = intervals.fixture_get_intervals_between.models__test_get_intervals_between_sql
+        iso = sql.replace("09/01/2023", "2023-09-01").replace("09/12/2023", "2023-09-12")
+        yml = intervals.fixture_get_intervals_between.models__test_get_intervals_between_yml
+        return {"test_get_intervals_between.sql": iso, "test_get_intervals_between.yml": yml}
 
 
 class TestTypeNumeric(test_type_numeric.BaseTypeNumeric):

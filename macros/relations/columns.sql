@@ -4,7 +4,8 @@
     {%- do run_query('alter table ' ~ relation ~ ' add columns (' ~ column_list(add_columns, types=true) ~ ')') -%}
   {%- endif %}
   {%- if remove_columns %}
-    {%- if not relation.is_delta -%}
+    {%- set known = load_cached_relation(relation) -%}
+    {%- if known and not known.is_delta -%}
       {{ exceptions.raise_compiler_error(relation ~ ' is not a Delta table, and Spark drops no columns of any other') }}
     {%- endif -%}
     {%- do run_query("alter table " ~ relation ~ " set tblproperties ('delta.columnMapping.mode' = 'name')") -%}
