@@ -45,8 +45,8 @@ class Measure:
         ((keys, versions, first, last),) = self._engine.rows(query)
         return None if first is None or last is None else (int(keys), int(versions), int(first), int(last))
 
-    def most(self, query: str) -> int:
-        """The one number that the query counts."""
+    def number(self, query: str) -> int:
+        """The one number that the query gives."""
         return int(self._engine.rows(query)[0][0] or 0)
 
     def examples(self, query: str) -> list[tuple[Any, ...]]:

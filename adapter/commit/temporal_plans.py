@@ -9,6 +9,7 @@ sides, whatever the times; but it needs versions that do not overlap. (Measured:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import AsOf, Join, Node, Project, Time, scans, walk
@@ -36,6 +37,12 @@ of its key."""
 
 LONGEST = 1_000_000
 """Bins that one version may stand in."""
+
+LARGEST = 2**63 - 1
+"""Distance of two times that Spark can reckon with."""
+
+COPIES = 4
+"""Bins that versions stand in on the average, at the most: those that hold for long beside others get wider ones."""
 
 
 def choose(
@@ -76,7 +83,7 @@ class Versions:
         if most <= MOST_MET:
             return None
         bins = self._bins(self._joins[crowded])
-        in_bin = self._measure.most(self._query(bins.filling(self._joins[crowded]))) if bins is not None else most
+        in_bin = self._measure.number(self._query(bins.filling(self._joins[crowded]))) if bins is not None else most
         if in_bin <= MOST_IN_BIN:
             return bins
         if not any(overlaps for _, overlaps in counts) and all(self._is_sorted_alike(j) for j in self._joins):
@@ -94,8 +101,12 @@ class Versions:
         if found is None:
             return None
         keys, versions, first, last = found
+        if last - first > LARGEST:
+            return None
         width = max(1, keys * (last - first) // versions, (last - first) // LONGEST)
-        return Bins(as_number, first, last, width)
+        bins = Bins(as_number, first, last, width)
+        stood_in = self._measure.number(self._query(bins.stood_in(join)))
+        return replace(bins, width=width * max(1, stood_in // (COPIES * versions)))
 
     def _is_sorted_alike(self, join: Join) -> bool:
         """Whether rows and versions have keys and times of the same types."""

@@ -144,7 +144,7 @@ class Assumed(Measure):
     def spread(self, query: str) -> None:
         return None
 
-    def most(self, query: str) -> int:
+    def number(self, query: str) -> int:
         return 0
 
     def examples(self, query: str) -> list[tuple[Any, ...]]:

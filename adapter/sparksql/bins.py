@@ -54,7 +54,7 @@ class Bins:
         assert join.as_of is not None and join.as_of.time is not None
         left = Project(join.left, (*_passed(join.left), (ROW_BIN, self._bin(join.as_of.time))))
         by_bin = (*join.equalities, (column(ROW_BIN), column(VERSION_BIN), False))
-        joined = Join(left, self._binned(join, lasting(join)), by_bin, join.residual, join.kind)
+        joined = Join(left, self._binned(join), by_bin, join.residual, join.kind)
         shown = join.left if join.kind in (JoinKind.SEMI, JoinKind.ANTI) else join
         return Project(joined, tuple(_passed(shown)))
 
@@ -62,14 +62,26 @@ class Bins:
         """One row about the right side of the join: (most versions of one key in one bin)."""
         keys = tuple(KEY.format(i) for i in range(len(join.equalities)))
         groups = (*zip(keys, of_versions(join), strict=True), (VERSION_BIN, column(VERSION_BIN)))
-        by_bin = Aggregate(self._binned(join, lasting(join)), groups, (("met", COUNT),))
+        by_bin = Aggregate(self._binned(join), groups, (("met", COUNT),))
         return Aggregate(by_bin, (), (("most", Expr.of(exp.Max(this=column("met").tree.copy()))),))
 
-    def _binned(self, join: Join, versions: Node) -> Node:
+    def stood_in(self, join: Join) -> Node:
+        """One row about the right side of the join: (bins that its versions stand in, all together)."""
+        first, last = self._valid(join)
+        bins = Expr.of(exp.Add(this=exp.Sub(this=last, expression=first), expression=exp.Literal.number(1)))
+        stood_in = Project(lasting(join), (("bins", bins),))
+        return Aggregate(stood_in, (), (("all", Expr.of(exp.Sum(this=column("bins").tree.copy()))),))
+
+    def _binned(self, join: Join) -> Node:
+        first, last = self._valid(join)
+        bins = exp.Explode(this=exp.GenerateSeries(start=first, end=last))
+        return Generate(lasting(join), Expr.of(bins), (VERSION_BIN,))
+
+    def _valid(self, join: Join) -> tuple[exp.Expression, exp.Expression]:
+        """The first and the last bin that a version stands in."""
         assert join.as_of is not None
-        starts, ends = (self._bin(column(n)) for n in (join.as_of.valid_from, join.as_of.valid_to))
-        valid = exp.Explode(this=exp.GenerateSeries(start=starts.tree.copy(), end=ends.tree.copy()))
-        return Generate(versions, Expr.of(valid), (VERSION_BIN,))
+        first, last = (self._bin(column(n)).tree for n in (join.as_of.valid_from, join.as_of.valid_to))
+        return exp.paren(first, copy=True), exp.paren(last, copy=True)
 
     def _bin(self, time: Expr) -> Expr:
         """Of any two times the later one never has the lower bin. One without an end is in the last."""

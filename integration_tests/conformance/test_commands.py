@@ -10,6 +10,7 @@ from dbt.tests.adapter.aliases import fixtures as aliases_files
 from dbt.tests.adapter.aliases import test_aliases as aliases
 from dbt.tests.adapter.caching import test_caching as caching
 from dbt.tests.adapter.dbt_show import test_dbt_show as show
+from dbt.tests.adapter.empty import test_empty as empty
 from dbt.tests.adapter.ephemeral import test_ephemeral as ephemeral
 from dbt.tests.adapter.unit_testing import test_quoted_reserved_word_column_names as reserved
 from dbt.tests.adapter.unit_testing import test_types as unit_types
@@ -43,7 +44,6 @@ globals().update(
         "dbt_show.test_dbt_show:BaseShowSqlHeader",
         "empty.test_empty:BaseTestEmpty",
         "empty.test_empty:BaseTestEmptyInlineSourceRef",
-        "empty.test_empty:MetadataWithEmptyFlag",
         "ephemeral.test_ephemeral:BaseEphemeralErrorHandling",
         "query_comment.test_query_comment:BaseEmptyQueryComments",
         "query_comment.test_query_comment:BaseMacroArgsQueryComments",
@@ -87,6 +87,17 @@ class TestAliasErrors(Aliases, aliases.BaseAliasErrors):
 
 class TestSameAliasDifferentSchemas(Aliases, aliases.BaseSameAliasDifferentSchemas):
     pass
+
+
+class TestMetadataWithEmptyFlag(empty.MetadataWithEmptyFlag):
+    """With Spark's word for text of any length."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        names = ("schema", "control", "get_columns_in_relation", "alter_column_type", "alter_relation_comment",
+                 "alter_column_comment", "alter_relation_add_remove_columns", "truncate_relation")  # fmt: skip
+        texts = {name: getattr(empty._models, name.upper()).replace("varchar", "string") for name in names}
+        return {f"{name}.{'yml' if name == 'schema' else 'sql'}": text for name, text in texts.items()}
 
 
 class TestEphemeralMulti(ephemeral.BaseEphemeralMulti):

@@ -28,6 +28,7 @@ VERSIONS = {
     "few": (SPREAD, MOST_MET, 1),
     "spread": (SPREAD, MANY, 1),
     "crowded": (SPREAD, MANY, MOST_IN_BIN // 4),
+    "deep": (SPREAD, MANY, MANY // 8),
     "burst": (BURST, MANY, 1),
     "crowded_burst": (BURST, MANY, MANY // 8),
     "all_at_once": (SPREAD, MANY, 100 * MANY),
@@ -82,6 +83,8 @@ def test_versions_that_come_in_bursts_are_looked_up(duck: Duck) -> None:
 
 def test_of_versions_that_overlap_bins_leave_what_they_can(duck: Duck) -> None:
     assert isinstance(chosen(duck, "crowded_burst"), Bins)
+    deep, spread = (chosen(duck, name) for name in ("deep", "spread"))
+    assert isinstance(deep, Bins) and isinstance(spread, Bins) and deep.width > 5 * spread.width
     assert chosen(duck, "all_at_once") is None
 
 
