@@ -26,10 +26,14 @@ OF_POSTGRES = (
     (re.compile(r"\btimestamp with(out)? time zone\b", re.IGNORECASE), "timestamp"),
     (re.compile(r"\btext\b", re.IGNORECASE), "string"),
     (re.compile(r"`?\bNone`?\."), ""),
+    (re.compile(r'"(\w+)"'), r"`\1`"),
+    (re.compile(r"\bdefault null\b", re.IGNORECASE), ""),
 )
-"""In SQL that dbt's tests run by themselves: types that Spark has other words for, and a database, which it lacks."""
+"""In SQL that dbt's tests run by themselves: types that Spark has other words for, a database, which it lacks, names in
+its quotes, and a default that Delta gives to new columns anyway."""
 
 DATABASE = re.compile(r"\{\{\s*target\.database\s*\}\}\.")
+TEXT = re.compile(r"(?<=data_type: )text\b")
 """In the files of their projects."""
 
 
@@ -61,6 +65,7 @@ def files_without_a_database() -> Iterator[None]:
     def write_file(contents: str, *paths: Any) -> None:
         if str(paths[-1]).endswith(".sql"):
             contents = DATABASE.sub("", contents)
+        contents = TEXT.sub("string", contents)
         as_written(contents, *paths)
 
     with pytest.MonkeyPatch.context() as patch:

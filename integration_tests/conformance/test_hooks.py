@@ -81,7 +81,8 @@ class TestRunHooks(OnThisProfile, run_hooks.BasePrePostRunHooks):
                 fill + ".schemas (schema) values {% for schema in schemas %}( '{{ schema }}' ){% endfor %}",
                 f"{make}.db_schemas ( db string, schema string )",
                 fill + ".db_schemas (db, schema) values "
-                "{% for db, schema in database_schemas %}(nullif('{{ db }}', 'None'), '{{ schema }}' ){% endfor %}",
+                "{% for db, schema in database_schemas %}({{ \"'\" ~ db ~ \"'\" if db else 'null' }}, '{{ schema }}')"
+                "{% endfor %}",
             ],
             "seeds": {"quote_columns": False},
         }

@@ -9,6 +9,17 @@
 {%- endmacro %}
 
 
+{#- The columns of a snapshot's staging view that the snapshot has not. The parts of a composite key, which the view has
+    by names of its own, are none of them; dbt-spark adds them, and the next MERGE finds them twice. -#}
+{% macro spark_dynamic__create_columns(relation, columns) -%}
+  {%- set new = [] -%}
+  {%- for column in columns if not column.name.lower().startswith('dbt_unique_key') -%}
+    {%- do new.append(column) -%}
+  {%- endfor -%}
+  {{ return(spark__create_columns(relation, new)) }}
+{%- endmacro %}
+
+
 {#- on_schema_change of incremental models. Delta drops columns once they go by names of their own in its files. -#}
 {% macro spark_dynamic__alter_relation_add_remove_columns(relation, add_columns, remove_columns) %}
   {%- if add_columns %}
