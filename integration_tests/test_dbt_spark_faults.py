@@ -189,3 +189,23 @@ def test_listagg_keeps_its_order(dbt_project):
     dbt_project.dbt("run", "--select", "listed")
     assert [tuple(r) for r in dbt_project.sql("select * from listed")] == [("d-c-b-a", "a-b")]
     assert dbt_project.responses()["listed"]["code"] == "INCREMENTAL"
+
+
+def test_a_snapshot_keeps_what_was_deleted_and_comes_back(dbt_project):
+    """hard_deletes='new_record': with dbt-spark the new record had no values, not even its key, and stayed for ever."""
+    dbt_project.sql("create table prices (id int, price int) using delta")
+    dbt_project.sql("insert into prices values (1, 10), (2, 20)")
+    dbt_project.model("staged", f"select * from {dbt_project.schema}.prices")
+    dbt_project.write(
+        "snapshots/history.yml",
+        "snapshots: [{name: history, relation: \"ref('staged')\","
+        " config: {strategy: check, check_cols: [price], unique_key: id, hard_deletes: new_record}}]",
+    )
+    dbt_project.dbt("build")
+    for change in ("delete from prices where id = 1", "insert into prices values (1, 11)"):
+        dbt_project.sql(change)
+        dbt_project.dbt("snapshot")
+    shown = "select id, price, dbt_is_deleted, dbt_valid_to is null from history order by id, dbt_valid_from"
+    assert [tuple(row) for row in dbt_project.sql(shown)] == [
+        (1, 10, "False", False), (1, 10, "True", False), (1, 11, "False", True), (2, 20, "False", True),
+    ]  # fmt: skip

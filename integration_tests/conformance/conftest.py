@@ -28,9 +28,13 @@ OF_POSTGRES = (
     (re.compile(r"`?\bNone`?\."), ""),
     (re.compile(r'"(\w+)"'), r"`\1`"),
     (re.compile(r"\bdefault null\b", re.IGNORECASE), ""),
+    (
+        re.compile(r"(alter table (\S+)\s+add column (\w+) \S+) default ('[^']*')", re.IGNORECASE),
+        r"\1; update \2 set \3 = \4",
+    ),
 )
 """In SQL that dbt's tests run by themselves: types that Spark has other words for, a database, which it lacks, names in
-its quotes, and a default that Delta gives to new columns anyway."""
+its quotes, and defaults, which Delta has none of for new columns."""
 
 DATABASE = re.compile(r"\{\{\s*target\.database\s*\}\}\.")
 TEXT = re.compile(r"(?<=data_type: )text\b")

@@ -11,6 +11,8 @@ from dbt.tests.adapter.incremental import test_incremental_predicates as predica
 from dbt.tests.adapter.simple_copy import test_copy_uppercase as copy_uppercase
 from dbt.tests.adapter.simple_seed import test_seed as seeds
 from dbt.tests.adapter.simple_seed import test_seed_type_override as seed_types
+from dbt.tests.adapter.simple_snapshot import test_various_configs as snapshots
+from dbt.tests.util import check_relations_equal, run_dbt
 
 from integration_tests.conformance.suite import TARGET, as_they_are
 
@@ -31,16 +33,13 @@ globals().update(
         "python_model.test_python_model:BasePythonMetaGetTests",
         "python_model.test_python_model:BasePythonModelTests",
         "python_model.test_python_model:BasePythonSampleTests",
-        "simple_seed.test_seed:BaseBasicSeedTests",
         "simple_seed.test_seed:BaseSeedConfigFullRefreshOff",
-        "simple_seed.test_seed:BaseSeedConfigFullRefreshOn",
         "simple_seed.test_seed:BaseSeedCustomSchema",
         "simple_seed.test_seed:BaseSeedParsing",
         "simple_seed.test_seed:BaseSeedWithEmptyDelimiter",
         "simple_seed.test_seed:BaseSeedWithUniqueDelimiter",
         "simple_seed.test_seed:BaseSeedWithWrongDelimiter",
         "simple_seed.test_seed:BaseSimpleSeedEnabledViaConfig",
-        "simple_seed.test_seed:BaseSimpleSeedWithBOM",
         "simple_seed.test_seed:BaseTestEmptySeed",
         "simple_snapshot.new_record_check_mode:BaseSnapshotNewRecordCheckMode",
         "simple_snapshot.new_record_dbt_valid_to_current:BaseSnapshotNewRecordDbtValidToCurrent",
@@ -53,7 +52,6 @@ globals().update(
         "simple_snapshot.test_snapshot:BaseSnapshotCheck",
         "simple_snapshot.test_various_configs:BaseSnapshotColumnNames",
         "simple_snapshot.test_various_configs:BaseSnapshotColumnNamesFromDbtProject",
-        "simple_snapshot.test_various_configs:BaseSnapshotDbtValidToCurrent",
         "simple_snapshot.test_various_configs:BaseSnapshotInvalidColumnNames",
         "simple_snapshot.test_various_configs:BaseSnapshotMultiUniqueKey",
     )
@@ -71,6 +69,51 @@ class TestSimpleCopyUppercase(copy_uppercase.BaseSimpleCopyUppercase):
     @pytest.fixture(scope="class")
     def dbt_profile_target(self) -> dict[str, Any]:
         return dict(TARGET)
+
+
+class TestBasicSeedTests(seeds.BaseBasicSeedTests):
+    """A view on a seed outlives it, as everywhere but in Postgres."""
+
+    def test_simple_seed_full_refresh_flag(self, project: Any) -> None:
+        self._build_relations_for_test(project)
+        result = run_dbt(["seed", "--full-refresh"])
+        self._check_relation_end_state(run_result=result, project=project, exists=True)
+
+
+class TestSeedConfigFullRefreshOn(seeds.BaseSeedConfigFullRefreshOn):
+    """Likewise."""
+
+    def test_simple_seed_full_refresh_config(self, project: Any) -> None:
+        self._build_relations_for_test(project)
+        self._check_relation_end_state(run_result=run_dbt(["seed"]), project=project, exists=True)
+
+
+class TestSimpleSeedWithBOM(seeds.BaseSimpleSeedWithBOM):
+    @pytest.fixture(scope="class")
+    def project(self, project: Any) -> Any:
+        project.test_dir = str(Path(seeds.__file__).parent)
+        return project
+
+
+class TestSnapshotDbtValidToCurrent(snapshots.BaseSnapshotDbtValidToCurrent):
+    """By the rows themselves: a table has no first one."""
+
+    def test_valid_to_current(self, project: Any) -> None:
+        for statement in (
+            snapshots.create_seed_sql,
+            snapshots.create_snapshot_expected_sql,
+            snapshots.seed_insert_sql,
+            snapshots.populate_snapshot_expected_valid_to_current_sql,
+        ):
+            project.run_sql(statement)
+        assert len(run_dbt(["snapshot"])) == 1
+        open_rows = "select count(*) from {schema}.snapshot_actual where test_valid_to = timestamp '2099-12-31'"
+        assert project.run_sql(open_rows, fetch="one")[0] == 20
+        project.run_sql(snapshots.invalidate_sql)
+        project.run_sql(snapshots.update_with_current_sql)
+        assert len(run_dbt(["snapshot"])) == 1
+        assert project.run_sql(open_rows, fetch="one")[0] == 20
+        check_relations_equal(project.adapter, ["snapshot_actual", "snapshot_expected"])
 
 
 class TestSeedSpecificFormats(seeds.BaseSeedSpecificFormats):
