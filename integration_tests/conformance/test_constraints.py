@@ -7,23 +7,23 @@ from dbt.tests.adapter.constraints import test_constraints as constraints
 
 # The value in SQL, its type in the contract, and that type in dbt's message.
 DATA_TYPES = [
-    ["1", "int", "INT"],
-    ["'1'", "string", "STRING"],
-    ["true", "boolean", "BOOLEAN"],
-    ["timestamp '2013-11-03 00:00:00'", "timestamp", "TIMESTAMP"],
-    ["array('a', 'b', 'c')", "array<string>", "ARRAY<STRING>"],
-    ["cast(1 as decimal(10, 2))", "decimal(10,2)", "DECIMAL(10,2)"],
+    ["1", "int", "int"],
+    ["'1'", "string", "string"],
+    ["true", "boolean", "boolean"],
+    ["timestamp '2013-11-03 00:00:00'", "timestamp", "timestamp"],
+    ["array('a', 'b', 'c')", "array<string>", "array<string>"],
+    ["cast(1 as decimal(10, 2))", "decimal(10,2)", "decimal(10,2)"],
 ]
 
 
 class OfSpark:
     @pytest.fixture
     def string_type(self) -> str:
-        return "STRING"
+        return "string"
 
     @pytest.fixture
     def int_type(self) -> str:
-        return "INT"
+        return "int"
 
     @pytest.fixture
     def data_types(self) -> list[list[str]]:
