@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import yaml
@@ -32,6 +33,20 @@ def shop(dbt_project: DbtProject) -> DbtProject:
 
 def codes(project: DbtProject) -> dict[str, str]:
     return {name: response.get("code", "") for name, response in project.responses().items()}
+
+
+def kept_state(project: DbtProject) -> Path:
+    """The artifacts of the last invocation."""
+    state = project.folder / "state"
+    shutil.copytree(project.folder / "target", state)
+    return state
+
+
+def elsewhere(project: DbtProject, new_project: Callable[..., DbtProject]) -> DbtProject:
+    """The same models in an environment of their own."""
+    other = new_project()
+    shutil.copytree(project.folder / "models", other.folder / "models")
+    return other
 
 
 def totals(project: DbtProject, name: str = "by_item") -> dict[int, tuple[int, int]]:
@@ -84,11 +99,8 @@ def test_a_clone_is_a_table_of_its_own_that_is_maintained_from_the_next_run_on(
     shop: DbtProject, new_project: Callable[..., DbtProject]
 ) -> None:
     shop.dbt("run")
-    state = shop.folder / "state"
-    shutil.copytree(shop.folder / "target", state)
-    other = new_project()
-    for file in (shop.folder / "models").iterdir():
-        other.write(f"models/{file.name}", file.read_text())
+    state = kept_state(shop)
+    other = elsewhere(shop, new_project)
     other.dbt("clone", "--state", str(state))
     assert totals(other) == ALL
     other.dbt("run")
@@ -104,11 +116,8 @@ def test_one_model_is_built_here_over_tables_that_another_environment_maintains(
     shop: DbtProject, new_project: Callable[..., DbtProject]
 ) -> None:
     shop.dbt("run")
-    state = shop.folder / "state"
-    shutil.copytree(shop.folder / "target", state)
-    other = new_project()
-    for file in (shop.folder / "models").iterdir():
-        other.write(f"models/{file.name}", file.read_text())
+    state = kept_state(shop)
+    other = elsewhere(shop, new_project)
     deferred = ("run", "--select", "by_item", "--defer", "--state", str(state))
     other.dbt(*deferred)
     assert totals(other) == ALL
@@ -123,8 +132,7 @@ def test_one_model_is_built_here_over_tables_that_another_environment_maintains(
 
 def test_a_selection_by_state_and_by_result(shop: DbtProject) -> None:
     shop.dbt("run")
-    state = shop.folder / "state"
-    shutil.copytree(shop.folder / "target", state)
+    state = kept_state(shop)
     shop.model("by_item", BY_ITEM + " and n > 0", materialized="dynamic_table")
     shop.dbt("run", "--select", "state:modified", "--state", str(state))
     assert list(codes(shop)) == ["by_item"]

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ..algebra.expressions import Expr, column, columns, integer, operand
+from ..algebra.expressions import Expr, column, integer, operand
 from ..algebra.nodes import Aggregate, Generate, Join, JoinKind, Node, Project
+from ..changes.derivation import passed
 from ..names import PREFIX
 from .versions_met import COUNT, KEY, lasting, of_versions, place
 
@@ -52,11 +53,11 @@ class Bins:
     def __call__(self, join: Join) -> Node:
         """The join with its meaning, made by bins."""
         assert join.as_of is not None and join.as_of.time is not None
-        left = Project(join.left, (*_passed(join.left), (ROW_BIN, self._bin(join.as_of.time))))
+        left = Project(join.left, (*passed(join.left.columns), (ROW_BIN, self._bin(join.as_of.time))))
         by_bin = (*join.equalities, (column(ROW_BIN), column(VERSION_BIN), False))
         joined = Join(left, self._binned(join), by_bin, join.residual, join.kind)
         shown = join.left if join.kind in (JoinKind.SEMI, JoinKind.ANTI) else join
-        return Project(joined, tuple(_passed(shown)))
+        return Project(joined, passed(shown.columns))
 
     def filling(self, join: Join) -> Node:
         """One row about the right side of the join: (most versions of one key in one bin)."""
@@ -91,7 +92,3 @@ class Bins:
         within = exp.Least(this=begun, expressions=[integer(self.last).tree.copy()])
         since = exp.paren(exp.Sub(this=within, expression=operand(integer(self.first).tree)))
         return Expr.of(exp.IntDiv(this=since, expression=integer(self.width).tree.copy()))
-
-
-def _passed(node: Node) -> list[tuple[str, Expr]]:
-    return list(zip(node.columns, columns(node.columns), strict=True))

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from ..algebra.expressions import Expr, column, columns, integer
 from ..algebra.nodes import Filter, Join, JoinKind, Node, Project, UnionAll, Window
+from ..changes.derivation import passed
 from ..names import PREFIX
 from .versions_met import KEY, lasting, of_versions
 
@@ -31,10 +32,9 @@ def look_up(join: Join) -> Node:
     if join.kind is JoinKind.INNER:
         return Filter(met, join.residual)
     if join.kind is JoinKind.LEFT:
-        whole = [(n, column(n)) for n in join.left.columns]
-        return Project(met, (*whole, *((n, _if(join.residual, n)) for n in join.right.columns)))
+        return Project(met, (*passed(join.left.columns), *((n, _if(join.residual, n)) for n in join.right.columns)))
     valid = join.residual if join.kind is JoinKind.SEMI else _never(join.residual)
-    return Project(Filter(met, valid), tuple(zip(join.left.columns, columns(join.left.columns), strict=True)))
+    return Project(Filter(met, valid), passed(join.left.columns))
 
 
 def _side(node: Node, keys: tuple[str, ...], values: list[Expr], time: Expr, whole: str) -> Node:
