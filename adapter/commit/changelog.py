@@ -112,7 +112,7 @@ def _feed(engine: Engine, found: Table, since: int | None, place: str) -> sql.Fe
     if begun > found.version:
         why = f"its latest version is {found.version}"
         raise ConfigError(f"{found.name} has no version {begun} yet.", where=place, why=why)
-    snapshot = sql.Snapshot(begun, _time(engine, found, begun)) if since is None else None
+    snapshot = sql.Snapshot(begun, engine.committed_at(found, begun) or None) if since is None else None
     name, names = print_sql(table(found.name)), tuple(n for n, _ in found.columns)
 
     def feed(start: int | None) -> sql.Feed:
@@ -154,8 +154,3 @@ def _beginning(engine: Engine, found: Table) -> int:
     commits = [(int(row[0]), row[OPERATION]) for row in engine.rows(f"DESCRIBE HISTORY {print_sql(table(found.name))}")]
     created = [version for version, operation in commits if any(word in operation for word in BEGINNING)]
     return max(created) if created else min(version for version, _ in commits)
-
-
-def _time(engine: Engine, found: Table, version: int) -> int | None:
-    info = next((a["commitInfo"] for a in engine.log(found, version) if "commitInfo" in a), {})
-    return info.get("inCommitTimestamp") or info.get("timestamp")
