@@ -38,7 +38,7 @@ class Commit:
 def read_commit(version: int, actions: Iterable[dict[str, Any]]) -> Commit:
     """The commit that these actions make."""
     listed = list(actions)
-    info = next((a["commitInfo"] for a in listed if "commitInfo" in a), {})
+    info = commit_info(listed)
     files = [a.get("add") or a.get("remove") for a in listed if "add" in a or "remove" in a]
     changes = any(f.get("dataChange", True) for f in files if f is not None)
     return Commit(
@@ -53,12 +53,16 @@ def read_commit(version: int, actions: Iterable[dict[str, Any]]) -> Commit:
     )
 
 
+def commit_info(actions: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """What a commit says of itself; nothing if its actions do not hold that."""
+    return next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
+
+
 def commit_time(actions: Iterable[dict[str, Any]], modified: int) -> int:
     """When Delta takes these actions for committed, in milliseconds since 1970: the time in the commit where the table
     keeps one, otherwise that of its file. The commit's `timestamp` is neither: the clock of a file system may be some
     milliseconds behind it."""
-    info = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
-    return int(info.get("inCommitTimestamp") or modified)
+    return int(commit_info(actions).get("inCommitTimestamp") or modified)
 
 
 def _rows(info: dict[str, Any], changes: bool) -> int | None:

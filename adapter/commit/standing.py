@@ -15,7 +15,7 @@ from ..sparksql.reads import at_version, table
 from ..sparksql.statements import difference, quoted
 from .catalog import SessionCatalog
 from .engine import Engine, Table
-from .history import read_commit
+from .history import commit_info, read_commit
 from .ledger import Entry
 from .look import position_of
 
@@ -76,7 +76,7 @@ def _lags(name: str, engine: Engine) -> Iterator[Lag]:
             actions = engine.log(now, version)
             if not actions or read_commit(version, actions).changes_data:
                 commits += 1
-                first = first or next((a["commitInfo"].get("timestamp", 0) for a in actions if "commitInfo" in a), 0)
+                first = first or commit_info(actions).get("timestamp", 0)
         yield Lag(source, commits, max(0.0, time.time() - first / 1000) if first else 0.0)
 
 
