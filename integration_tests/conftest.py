@@ -1,5 +1,6 @@
 """One real Spark for all tests of this folder, and dbt projects that run on it inside this process.
 
+connection     how it is reached: `--connection cluster` and its like; a Spark in this process if nothing is said
 spark          the root session: temporary store, table names in memory only
 dbt_project    a small project with a schema of its own; `dbt_project.dbt("run")` runs dbt
                inside this process, on the same Spark
@@ -19,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from dbt_spark_dynamic.embedded.session import open_session, running_root
-from dbt_spark_dynamic.embedded.settings import STORE_VARIABLE, EmbeddedSettings
+from dbt_spark_dynamic.embedded.settings import STORE_VARIABLE
+from integration_tests.connections import CONNECTIONS, Connection
 from integration_tests.maintained import Maintained
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ TEST_CONF = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--connection", choices=list(CONNECTIONS), default="session", help="how tests reach Spark")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
@@ -60,12 +65,16 @@ def store() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def spark(store: Path) -> SparkSession:
-    """The root session of the one Spark in this process. It stops when the process ends."""
-    open_session(EmbeddedSettings(store=store, catalog="in-memory", conf=dict(TEST_CONF)))
-    root = running_root()
-    assert root is not None
-    return root
+def connection(request: pytest.FixtureRequest, store: Path) -> Iterator[Connection]:
+    """The one Spark of this process."""
+    with CONNECTIONS[request.config.getoption("--connection")](store, TEST_CONF) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def spark(connection: Connection) -> SparkSession:
+    """The root session of the one Spark of this process. It stops when the process ends."""
+    return connection.root
 
 
 @dataclass
@@ -130,17 +139,17 @@ class DbtProject:
 
 
 @pytest.fixture
-def new_project(spark: SparkSession, tmp_path_factory: Any) -> Iterator[Callable[..., DbtProject]]:
+def new_project(connection: Connection, tmp_path_factory: Any) -> Iterator[Callable[..., DbtProject]]:
     """Makes projects: new_project(threads=4, **keys of the profile's output)."""
     made = []
 
     def make(threads: int = 1, **profile: Any) -> DbtProject:
         schema = f"t_{uuid.uuid4().hex[:8]}"
-        session = spark.newSession()
+        session = connection.new_session()
         session.sql(f"create schema {schema}")
         session.sql(f"use {schema}")
         project = DbtProject(tmp_path_factory.mktemp("project"), schema, session)
-        output = {"type": "spark_dynamic", "schema": schema, "threads": threads, **profile}
+        output = {"type": "spark_dynamic", "schema": schema, "threads": threads, **connection.output, **profile}
         profiles = {"tests": {"target": "dev", "outputs": {"dev": output}}}
         project.write("profiles.yml", yaml.safe_dump(profiles))
         project.write(

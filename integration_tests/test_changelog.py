@@ -125,6 +125,7 @@ def test_a_rebuilt_table_begins_anew(clicks: Maintained) -> None:
     assert {m[0] for m in asked(clicks, "counts", UPSERT)} == {version, version + 1}
 
 
+@pytest.mark.every_connection
 def test_the_macro(dbt_project: DbtProject) -> None:
     dbt_project.sql("CREATE TABLE clicks (user STRING) USING delta")
     dbt_project.sql("INSERT INTO clicks VALUES ('mary'), ('bob')")

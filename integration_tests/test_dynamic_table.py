@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from integration_tests.conftest import DbtProject
 from integration_tests.maintained import Maintained
+
+pytestmark = pytest.mark.every_connection
 
 
 def different(project: DbtProject, model: str, query: str) -> int:
@@ -118,7 +122,7 @@ def test_a_failing_model_says_where_and_leaves_the_others_alone(dbt_project: Dbt
     dbt_project.model("bad", f"select id,\n  nope\nfrom {source}", materialized="dynamic_table")
     dbt_project.model("odd", f"select id from {source}", materialized="dynamic_table", refresh_mode="sometimes")
     said = dbt_project.fails("run")
-    assert "models/bad.sql, line" in said and "`nope`" in said
+    assert "`nope`" in said and re.search(r"models/bad.sql, line \d of the compiled SQL:\n +nope\n +\^", said)
     assert "refresh_mode: 'sometimes'" in said and "'auto', 'incremental', 'full'" in said
     assert "\tat " not in said
     assert dbt_project.sql("SELECT id FROM good") == [(1,)]

@@ -11,6 +11,8 @@ import pytest
 
 from integration_tests.conftest import DbtProject
 
+pytestmark = pytest.mark.every_connection
+
 CONTRACT = """
 models:
   - name: m

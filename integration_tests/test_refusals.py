@@ -41,6 +41,13 @@ def test_unknown_column(tables: Maintained) -> None:
     assert "`nope`" in text and "line 2 of the compiled SQL" in text and "  nope\n" in text
 
 
+def test_a_line_is_counted_as_it_is_written(tables: Maintained) -> None:
+    text = refused(tables, ConfigError, sql="\n  SELECT k,\n    nope FROM t -- nope\n")
+    assert "line 3 of the compiled SQL:\n                nope FROM t -- nope\n                ^" in text
+    text = refused(tables, ConfigError, sql="\n  SELECT nope FROM t")
+    assert "line 2 of the compiled SQL:\n              SELECT nope FROM t\n                     ^" in text
+
+
 def test_unknown_table(tables: Maintained) -> None:
     text = refused(tables, ConfigError, sql="SELECT k\nFROM missing_table")
     assert "missing_table" in text and "line 2" in text

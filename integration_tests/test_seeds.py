@@ -36,6 +36,7 @@ def net_change(project, table, start):
     return {row: count for row, count in net.items() if count}
 
 
+@pytest.mark.every_connection
 def test_values_arrive_exactly(dbt_project):
     dbt_project.write("seeds/edges.csv", EDGES)
     dbt_project.dbt("seed")

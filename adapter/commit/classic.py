@@ -35,7 +35,7 @@ class ClassicEngine:
         try:
             return self._spark.sql(sql)
         except Exception as error:
-            raise unmasked(error) from error
+            raise unmasked(error, sql) from error
 
     def columns(self, sql: str) -> Columns:
         # Not spark.sql(sql).schema: that would run a model that is not a query but a command.
@@ -167,7 +167,7 @@ class ClassicEngine:
                 self.set(key, value)
 
 
-def unmasked(error: BaseException) -> SqlError:
+def unmasked(error: BaseException, statement: str = "") -> SqlError:
     """The error with Delta's own words: pyspark looks them up in Spark's table of messages, which lacks Delta's."""
     message, seen = str(error), error
     while seen is not None:
@@ -178,4 +178,4 @@ def unmasked(error: BaseException) -> SqlError:
         seen = seen.__cause__ or seen.__context__
     message = message.split("\nJVM stacktrace:")[0].strip()
     found = re.search(r"\[([A-Z_0-9.]+)\]", message)
-    return SqlError(message, found.group(1) if found else "")
+    return SqlError(message, found.group(1) if found else "", statement)

@@ -63,11 +63,12 @@ class Written:
 
 
 class SqlError(Exception):
-    """A statement that Spark refused or that failed. condition: Spark's or Delta's error class, if it has one."""
+    """A statement that Spark refused or that failed. condition: Spark's or Delta's error class, if it has one;
+    statement: the SQL that lines of the message speak of, empty where that is not known."""
 
-    def __init__(self, message: str, condition: str = "") -> None:
+    def __init__(self, message: str, condition: str = "", statement: str = "") -> None:
         super().__init__(message)
-        self.condition = condition
+        self.condition, self.statement = condition, statement
 
     @property
     def is_missing(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from ..algebra.clock import reads
 from ..algebra.kept import beside, event_times, joined_once, key_of_joined
 from ..algebra.nodes import Filter, Node
+from ..dialect import without_as_of
 from ..errors import ConfigError, ConflictError, DynamicTableError, Impossible, Refusal
 from ..names import is_reserved
 from .engine import DESCRIBE, SqlError
@@ -33,17 +34,27 @@ def explained(error: SqlError, spec: Spec) -> DynamicTableError:
         )
     first = str(error).splitlines()[0]
     sentence = re.sub(r"\s*;?\s*line \d+ pos \d+;?\s*$", "", first)
-    at = re.search(r"line (\d+),? pos (\d+)", str(error))
-    where = spec.place
-    if at:
-        number, column = int(at.group(1)), int(at.group(2))
-        column -= len(DESCRIBE) if number == 1 else 0
-        lines = spec.sql.splitlines()
-        if 0 < number <= len(lines):
-            where += (
-                f", line {number} of the compiled SQL:\n            {lines[number - 1]}\n            {' ' * column}^"
-            )
+    where = spec.place + _line(error, spec.sql)
     return ConfigError(sentence, where=where, remedy="correct the model's SQL; nothing was written")
+
+
+def _line(error: SqlError, sql: str) -> str:
+    """The line of the model's SQL that the error is about, if it is about that SQL and not about what we made of it."""
+    at = re.search(r"line (\d+),? pos (\d+)", str(error))
+    written = without_as_of(sql)
+    text = error.statement.removeprefix(DESCRIBE).strip()
+    begin = written.find(text) if text else -1
+    if at is None or begin < 0:
+        return ""
+    above = written[:begin].split("\n")
+    number, column = int(at.group(1)), int(at.group(2))
+    if number == 1:
+        column += len(above[-1]) - len(DESCRIBE)
+    number += len(above) - 1
+    lines = sql.split("\n")
+    if number > len(lines):
+        return ""
+    return f", line {number} of the compiled SQL:\n            {lines[number - 1]}\n            {' ' * column}^"
 
 
 def check_properties(spec: Spec) -> None:

@@ -28,7 +28,7 @@ class SqlEngine:
         try:
             return self._run(sql)
         except Exception as error:
-            raise SqlError(str(error)) from error
+            raise SqlError(str(error), statement=sql) from error
 
     def columns(self, sql: str) -> Columns:
         return tuple((row[0], row[1]) for row in self.rows(DESCRIBE + sql))
@@ -52,7 +52,10 @@ class SqlEngine:
         names, (detail,) = self._execute(f"DESCRIBE DETAIL delta.`{path}`")
         fields = dict(zip(names, detail, strict=True))
         size = int(fields["sizeInBytes"] or 0)
-        return DeltaState(fields["id"], self._version(path), _mapping(fields["properties"]), size)
+        properties = _mapping(fields["properties"])
+        if properties is None:
+            properties = {row[0]: row[1] for row in self.rows(f"SHOW TBLPROPERTIES delta.`{path}`")}
+        return DeltaState(fields["id"], self._version(path), properties, size)
 
     def version(self, table: Table) -> int:
         return self._version(table.path)
@@ -100,10 +103,14 @@ class SqlEngine:
                 self.set(key, value)
 
 
-def _mapping(value: Any) -> dict[str, str]:
-    """A MAP as it comes over the wire: a dict, pairs, or the JSON-like text that thrift makes of it."""
+def _mapping(value: Any) -> dict[str, str] | None:
+    """A MAP as it comes over the wire: a dict, pairs, or the text that thrift makes of it, which is JSON unless there
+    are quotes in it. None if it cannot be told what it says."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, str):
-        return dict(json.loads(value)) if value.strip() not in ("", "{}") else {}
+        try:
+            return dict(json.loads(value, strict=False)) if value.strip() else {}
+        except ValueError:
+            return None
     return dict(value or ())

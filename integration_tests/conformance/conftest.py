@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
-ALWAYS = ("test_every_class.py", "test_materialized_view.py")
-"""Part of every run of tests; the others are those of `make conformance`."""
-
 OF_POSTGRES = (
     (re.compile(r"\btimestamp with(out)? time zone\b", re.IGNORECASE), "timestamp"),
     (re.compile(r"\btext\b", re.IGNORECASE), "string"),
@@ -45,8 +42,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE not in item.path.parents:
             continue
-        if item.path.name not in ALWAYS:
-            item.add_marker(pytest.mark.conformance)
         if reason := FAILING.get(name_of(item)):
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlglot
+from sqlglot import exp
 
 from dbt_spark_dynamic.commit.outcome import Code
 from dbt_spark_dynamic.dialect import print_sql
@@ -82,8 +84,33 @@ def generated(suite: str) -> Path:
 
 
 def in_spark(text: str) -> str:
-    (sql,) = sqlglot.transpile(text.strip().rstrip(";"), read="duckdb", write="spark")
-    return sql
+    """The query in Spark's dialect, each of its columns with a name of its own that a Delta table can have: letters,
+    digits and underscores."""
+    query = sqlglot.parse_one(text.strip().rstrip(";"), read="duckdb")
+    assert isinstance(query, exp.Query)
+    branch = query
+    while isinstance(branch, exp.SetOperation):
+        branch = branch.left
+    taken: set[str] = set()
+    for number, column in enumerate(branch.selects, 1):
+        name = column.output_name
+        if column.is_star:
+            continue
+        if not name or name.lower() in taken:
+            column.replace(exp.alias_(column.unalias().copy(), f"column_{number}"))
+        elif re.search(r"\W", name):
+            rename(query, column, re.sub(r"\W+", "_", name))
+        taken.add(name.lower())
+    return query.sql("spark")
+
+
+def rename(query: exp.Query, column: exp.Expression, name: str) -> None:
+    """Gives a column of the result another name, where it is sorted by it too."""
+    sorts = query.args.get("order")
+    for sort in sorts.find_all(exp.Column) if sorts else ():
+        if not sort.table and sort.name == column.output_name:
+            sort.replace(exp.column(name))
+    column.replace(exp.alias_(column.unalias().copy(), name))
 
 
 def load(tables: Maintained, folder: Path) -> None:

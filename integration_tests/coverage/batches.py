@@ -24,7 +24,8 @@ def batch(table: str, columns: Sequence[tuple[str, str]], number: int, rows: int
     numbers = [name for name, kind in columns[1:] if kind.startswith(NUMBERS)]
     if numbers:
         statements.append(f"UPDATE {table} SET `{numbers[-1]}` = `{numbers[-1]}` + 1 WHERE {chosen} = 3")
-        statements.append(f"UPDATE {table} SET `{numbers[0]}` = NULL WHERE {chosen} = 4")
+        # Not the first: it is what a query takes one value of, by DISTINCT (d_month_seq of a month).
+        statements.append(f"UPDATE {table} SET `{numbers[len(numbers) > 1]}` = NULL WHERE {chosen} = 4")
     first, kind = columns[0]
     moved = f"`{first}` + 1" if kind.startswith(NUMBERS) else f"`{first}`"
     others = "".join(f", `{name}`" for name, _ in columns[1:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.adapters.spark_dynamic.failures import plain_message
+from dbt.adapters.spark_dynamic.failures import plain_message, without_plan
 
 
 class JavaException:
@@ -44,6 +44,14 @@ def test_plan_statement_and_stack_are_cut():
     assert plain_message(Exception(plan)) == "[X] No column `a`. SQLSTATE: 42703; line 1 pos 7"
     assert plain_message(Exception(syntax)) == ("[PARSE] Syntax error. SQLSTATE: 42601 (line 1, pos 7)")
     assert plain_message(Exception(stack)) == "java.io.IOException: gone"
+
+
+def test_what_a_thrift_server_puts_before_a_message_is_cut():
+    said = "[X] No column `a`. SQLSTATE: 42703; line 1 pos 7"
+    stack = ";\n'Project ['a]\n\n\tat org.apache.spark.X.y(X.scala:1)"
+    hive = "org.apache.hive.service.cli.HiveSQLException: Error running query: "
+    assert without_plan(f"{hive}[X] org.apache.spark.sql.AnalysisException: {said}{stack}") == said
+    assert without_plan("[X] [y] is no column") == "[X] [y] is no column"
 
 
 def test_an_error_without_words_is_named():

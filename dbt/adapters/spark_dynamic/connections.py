@@ -17,6 +17,7 @@ from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnecti
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.cursor import SessionHandle
+from dbt.adapters.spark_dynamic.failures import without_plan
 from dbt_spark_dynamic.embedded.session import open_session
 from dbt_spark_dynamic.embedded.start_error import StartError
 
@@ -50,10 +51,12 @@ class SparkDynamicConnectionManager(SparkConnectionManager):
 
     @contextmanager
     def exception_handler(self, sql: str) -> Iterator[None]:
-        """dbt's own errors pass as they are: dbt-spark would wrap their text into a second error."""
+        """dbt's own errors pass as errors, with Spark's words and no more: dbt-spark would wrap their text, and a
+        server's Java stack, into a second error."""
         try:
             yield
-        except DbtRuntimeError:
+        except DbtRuntimeError as error:
+            error.msg = without_plan(error.msg)
             raise
         except Exception:
             with super().exception_handler(sql):

@@ -36,7 +36,10 @@ class SessionHandle(SparkConnectionWrapper):
         self.session.interruptAll()
 
     def close(self) -> None:
+        """A session on a server ends with its connection; one in this process shares its Spark with the others."""
         self._cursor.close()
+        if not hasattr(self.session, "_jsparkSession"):
+            self.session.stop()
 
     def rollback(self) -> None:
         """Every statement is a commit of its own: there is nothing to take back."""

@@ -19,7 +19,7 @@ from dbt.adapters.spark_dynamic.temporal import late_by, require_temporal_join, 
 from dbt_spark_dynamic.commit.changelog import changelog
 from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.drift import checked_by
-from dbt_spark_dynamic.commit.engine import Engine, Table
+from dbt_spark_dynamic.commit.engine import Engine, SqlError, Table
 from dbt_spark_dynamic.commit.ledger import USER_METADATA, writing_as
 from dbt_spark_dynamic.commit.outcome import Code, Outcome
 from dbt_spark_dynamic.commit.refresh import refresh
@@ -231,9 +231,13 @@ class DynamicTables(metaclass=AdapterMeta):
             return ClassicEngine(session, sent)
 
         def execute(statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-            _, cursor = self.connections.add_query(statement, auto_begin=False)  # type: ignore[attr-defined]
-            names = [column[0] for column in cursor.description or []]
-            return names, [tuple(row) for row in (cursor.fetchall() if names else None) or []]
+            try:
+                _, cursor = self.connections.add_query(statement, auto_begin=False)  # type: ignore[attr-defined]
+                names = [column[0] for column in cursor.description or []]
+                return names, [tuple(row) for row in (cursor.fetchall() if names else None) or []]
+            except DbtRuntimeError as error:
+                # Its text, without dbt's heading.
+                raise SqlError(error.msg) from error
 
         return SqlEngine(execute, sent)
 

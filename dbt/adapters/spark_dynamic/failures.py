@@ -15,6 +15,10 @@ MASK = "Cannot find main error class"
 # remedy.
 CONDITION = re.compile(r"\[[A-Z0-9_.]+\]")
 STATE = re.compile(r"SQLSTATE: \w{5}(?:; line \d+ pos \d+|\s*\(line \d+, pos \d+\))?")
+# What a thrift server puts before it.
+WRAPPED = re.compile(
+    r"^(?:[\w.$]+(?:Exception|Error): |Error running query: |\[[A-Z0-9_.]+\] (?=[\w.$]+(?:Exception|Error): ))+"
+)
 # Where a message stops being one: the statement again, the plan, the stack.
 END = re.compile(r"\n== SQL|\n\s+at |\nDriver stacktrace|\n+JVM stacktrace|;\n")
 
@@ -44,6 +48,8 @@ def messages(error: BaseException) -> Iterator[str]:
 
 def without_plan(message: str) -> str:
     """Cut after the SQL state, or where there is none, before the plan or stack."""
+    if (wrapped := WRAPPED.match(message)) and CONDITION.match(message, wrapped.end()):
+        message = message[wrapped.end() :]
     if state := STATE.search(message):
         return message[: state.end()]
     end = END.search(message)
