@@ -32,7 +32,7 @@ from ..algebra.nodes import (
 from ..names import OLDER, WEIGHT
 from .affected import affected
 from .derivation import MINUS_ONE, ONE, Derivation, at, is_nothing, nothing, passed, with_weight
-from .matches import met_by, older_side
+from .matches import met_by, older_side, told_once
 from .restrict import restrict
 from .simplify import simplify
 
@@ -102,8 +102,8 @@ def _(node: UnionAll, d: Derivation) -> Node:
 @change.register
 def _(node: Join, d: Derivation) -> Node:
     """Bilinear: Δ(L ⋈ R) = ΔL ⋈ R⁻ + L⁺ ⋈ ΔR = ΔL ⋈ R⁺ + L⁻ ⋈ ΔR. N changed inputs give N terms, never 2^N."""
-    left = simplify(change(node.left, d))
-    right = simplify(change(node.right, d))
+    left = told_once(simplify(change(node.left, d)), node, node.right, d)
+    right = told_once(simplify(change(node.right, d)), node, node.left, d)
     if node.kind is not JoinKind.INNER:
         return _one_sided(node, left, right, d)
     terms = (_met(left, node, node.right, right, d), _met(right, node, node.left, left, d))

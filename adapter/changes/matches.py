@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from ..algebra.nodes import Join, JoinKind, Node, Project, Time, has_groups, scans
-from .derivation import KEY, Derivation, at, distinct, is_nothing
-from .restrict import restrict
+from collections.abc import Mapping
+
+from ..algebra.expressions import Expr, columns
+from ..algebra.nodes import Aggregate, Join, JoinKind, Named, Node, Project, Time, Window, has_groups, scans, walk
+from .derivation import KEY, Derivation, at, distinct, is_nothing, net
+from .restrict import push, restrict
+from .simplify import simplify
 
 
 def met_by(changed: Node, join: Join, side: Node, time: Time, d: Derivation) -> Node:
@@ -14,13 +18,42 @@ def met_by(changed: Node, join: Join, side: Node, time: Time, d: Derivation) -> 
     The other kinds keep all of their left side, and an engine would sort the right one for that.
     """
     dated = at(side, time)
-    saves = has_groups(side) or join.kind is not JoinKind.INNER
-    if not (saves and join.equalities) or is_nothing(changed):
+    if not _asks_for_keys(changed, join, side):
         return dated
     here, there = (1, 0) if side is join.right else (0, 1)
-    met = Project(changed, tuple((KEY.format(i), e[there]) for i, e in enumerate(join.equalities)))
+    ours, theirs = (tuple(e[at_side] for e in join.equalities) for at_side in (here, there))
+    relation, shown = _computed(changed)
+    names = [e.substitute(shown).column for e in theirs]
+    if relation is not None and None not in names:
+        return push(dated, tuple(zip(ours, names, strict=True)), relation)
+    met = Project(changed, tuple((KEY.format(i), e) for i, e in enumerate(theirs)))
     keys = d.keys(distinct(met), "join keys of the changed rows", "join_keys")
-    return restrict(dated, tuple(e[here] for e in join.equalities), keys)
+    return restrict(dated, ours, keys)
+
+
+def _computed(changed: Node) -> tuple[Named | None, Mapping[str, Expr]]:
+    """The relation that a change is read from as it is, and its columns by those of the change."""
+    if isinstance(changed, Named):
+        return changed, dict(zip(changed.columns, columns(changed.columns), strict=True))
+    if isinstance(changed, Project) and isinstance(changed.child, Named):
+        return changed.child, dict(changed.outputs)
+    return None, {}
+
+
+def told_once(changed: Node, join: Join, side: Node, d: Derivation) -> Node:
+    """The change of the other side of the join, under a name where `met_by` asks it for its keys and the join for its
+    rows, and it takes more than a feed to tell: in a chain of joins over groups each would tell all that stand before
+    it once more."""
+    if not _asks_for_keys(changed, join, side):
+        return changed
+    if not any(isinstance(n, Join | Aggregate | Window) for n in walk(changed)):
+        return changed
+    return d.keys(simplify(net(changed)), "net change of one side of a join", "side_change")
+
+
+def _asks_for_keys(changed: Node, join: Join, side: Node) -> bool:
+    saves = has_groups(side) or join.kind is not JoinKind.INNER
+    return bool(saves and join.equalities) and not is_nothing(changed)
 
 
 def older_side(join: Join) -> Node:

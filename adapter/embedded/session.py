@@ -62,6 +62,12 @@ def open_remote(url: str) -> SparkSession:
     return RemoteSession.builder.remote(url).create()
 
 
+def end_session(session: SparkSession) -> None:
+    """A session on a server ends with whoever opened it; one in this process shares its Spark with the others."""
+    if not hasattr(session, "_jsparkSession"):
+        session.stop()
+
+
 def running_root() -> SparkSession | None:
     """The session that this process already has, if any: ours, a notebook's or a test's."""
     from pyspark import SparkContext

@@ -14,7 +14,6 @@ INFORMATION_SCHEMA = "asks an information schema, which Spark has none of"
 NO_HEADER = "dbt-spark's materializations know no sql_header; dynamic_table runs it as a statement of its own"
 SEED_EMPTY = "`dbt seed --empty` came with dbt-core 1.12"
 CATALOG = "compares the whole catalog of a project on Postgres; what ours says: test_model_configuration.py"
-PANDAS = "needs pandas in the environment of dbt, which this adapter does not ask for"
 ONE_OR_THE_OTHER = "the adapter's timestamps are naive, which the other class of the two tests"
 
 FUNCTIONS = {
@@ -51,7 +50,6 @@ EXCLUDED: dict[str, str] = {
     "grants.test_model_grants:BaseModelGrants": NO_GRANTS,
     "grants.test_seed_grants:BaseSeedGrants": NO_GRANTS,
     "grants.test_snapshot_grants:BaseSnapshotGrants": NO_GRANTS,
-    "python_model.test_spark:BasePySparkTests": PANDAS,
     "simple_copy.test_simple_copy:EmptyModelsArentRunBase": INFORMATION_SCHEMA,
     "simple_copy.test_simple_copy:SimpleCopyBase": "creates materialized views of Postgres by hand",
     "utils.test_current_timestamp:BaseCurrentTimestampAware": ONE_OR_THE_OTHER,

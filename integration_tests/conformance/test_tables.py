@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from dbt.tests.adapter.incremental import test_incremental_microbatch as microbatch
 from dbt.tests.adapter.incremental import test_incremental_predicates as predicates
+from dbt.tests.adapter.python_model import test_spark as pyspark_models
 from dbt.tests.adapter.simple_copy import test_copy_uppercase as copy_uppercase
 from dbt.tests.adapter.simple_seed import test_seed as seeds
 from dbt.tests.adapter.simple_seed import test_seed_type_override as seed_types
@@ -56,6 +57,23 @@ globals().update(
         "simple_snapshot.test_various_configs:BaseSnapshotMultiUniqueKey",
     )
 )
+
+
+class TestPySpark(pyspark_models.BasePySparkTests):
+    """Without koalas, which have become Spark's own pandas."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "pandas_df.py": pyspark_models.PANDAS_MODEL,
+            "pyspark_df.py": pyspark_models.PYSPARK_MODEL,
+            "pandas_on_spark_df.py": pyspark_models.PANDAS_ON_SPARK_MODEL,
+        }
+
+    def test_different_dataframes(self, project: Any) -> None:
+        assert len(run_dbt(["run"])) == 3
+        for model in ("pandas_df", "pyspark_df", "pandas_on_spark_df"):
+            assert project.run_sql(f"select count(*) from {{schema}}.{model} where Latitude < 0", fetch="one") == (3,)
 
 
 class TestIncrementalPredicates(predicates.BaseIncrementalPredicates):

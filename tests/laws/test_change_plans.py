@@ -7,10 +7,12 @@ from collections.abc import Mapping
 
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlglot import exp
 
 from dbt_spark_dynamic.algebra.clock import CLOCK
 from dbt_spark_dynamic.algebra.evaluate import Bag, Table, evaluate
-from dbt_spark_dynamic.algebra.nodes import Node, weighted
+from dbt_spark_dynamic.algebra.expressions import Expr, column
+from dbt_spark_dynamic.algebra.nodes import Aggregate, Join, Node, Scan, walk, weighted
 from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.change_plan import ChangePlan, Shape
 from dbt_spark_dynamic.changes.plan import plan
@@ -78,6 +80,28 @@ def test_a_feed_is_called_the_same_whatever_else_changed(model: Node, touched: s
     """Feeds are read before it is known which of them are empty."""
     names = {f.source: f.name for f in plan(model, EVERY_SOURCE, KEYS).feeds}
     assert all(names.get(f.source) == f.name for f in plan(model, frozenset(touched), KEYS).feeds)
+
+
+def test_a_chain_of_joins_over_groups_is_told_link_by_link() -> None:
+    """Each link's change is computed once, for its keys and its rows: twice as many links are four times the plan (each
+    is met by all before it), not eight times."""
+    sizes = [sum(len(list(walk(b.node))) for b in (*p.bindings, p.result)) for p in map(_chain, (4, 8))]
+    assert sizes[1] < 5 * sizes[0]
+
+
+def _chain(links: int) -> ChangePlan:
+    """The plan of a join of that many aggregations, each on the key of the one before."""
+    source = next(iter(SOURCES))
+    found: Node | None = None
+    for i in range(links):
+        scan = Scan(source, "s", tuple((f"{c}{i}", c) for c in SOURCES[source]))
+        key = column(f"{SOURCES[source][0]}{i}")
+        counted = Aggregate(scan, ((f"k{i}", key),), ((f"n{i}", Expr.of(exp.Count(this=exp.Star()))),))
+        found = (
+            counted if found is None else Join(found, counted, ((column(f"k{i - 1}"), column(f"k{i}"), False),), None)
+        )
+    assert found is not None
+    return plan(found, frozenset({source}), {}, by_key=False)
 
 
 def _refreshed(table: Bag, model: Node, planned: ChangePlan, before: State, after: State) -> Bag:

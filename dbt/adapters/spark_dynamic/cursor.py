@@ -11,6 +11,7 @@ from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.spark_dynamic.failures import plain_message
 from dbt.adapters.spark_dynamic.literals import sql_literal
+from dbt_spark_dynamic.embedded.session import end_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -36,10 +37,8 @@ class SessionHandle(SparkConnectionWrapper):
         self.session.interruptAll()
 
     def close(self) -> None:
-        """A session on a server ends with its connection; one in this process shares its Spark with the others."""
         self._cursor.close()
-        if not hasattr(self.session, "_jsparkSession"):
-            self.session.stop()
+        end_session(self.session)
 
     def rollback(self) -> None:
         """Every statement is a commit of its own: there is nothing to take back."""
