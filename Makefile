@@ -15,7 +15,7 @@ demo: $(STAMP)
 
 # Laws and units without Spark, and real Spark, Delta and dbt; two files at a time, each with its own Spark.
 test: $(STAMP)
-	@$(PY) -m pytest -n 2 --dist loadfile tests integration_tests
+	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests integration_tests
 
 # Everything that needs no Spark.
 laws: $(STAMP)

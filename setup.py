@@ -57,7 +57,8 @@ setup(
         "demo": ["tpchgen-cli"],
         # pytest-xdist: two test files at a time; hypothesis: laws on generated tables; duckdb: whole refreshes without
         # Spark; PyHive: connects to a real thrift server; pyspark[connect]: to a real Spark Connect; dbt-tests-adapter:
-        # dbt's own tests; build: wheel and sdist (which setuptools and wheel make without asking a network).
+        # dbt's own tests, some of Python models on pandas (pyspark.pandas imports what pandas 3 has not any more);
+        # build: wheel and sdist (which setuptools and wheel make without asking a network).
         "test": [
             "pytest>=8",
             "pytest-xdist>=3",
@@ -70,6 +71,7 @@ setup(
             "dbt-spark[PyHive]>=1.11,<1.12",
             "dbt-tests-adapter>=1.20,<2",
             "pyspark[connect]==4.2.*",
+            "pandas>=2.2,<3",
             "ruff",
         ],
         # dbt-spark's other connection methods.

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 HERE = Path(__file__).parent
+LONGEST = ("test_connections.py", "test_shapes.py", "test_generated.py", "test_projects.py", "test_temporal_join.py")
+"""The files that take longest, which are begun with."""
+
 TEST_CONF = {
     # As dbt-spark sets it for every connection: a query in a test means what it means in a model.
     "spark.sql.ansi.enabled": "false",
@@ -52,6 +55,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
+    # Of two processes none is to begin with minutes of work when the other has come to its end.
+    last = len(LONGEST)
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else last)
 
 
 @pytest.fixture(scope="session")
