@@ -155,10 +155,19 @@ def expected(past: Past, size: int, share: float, untimed: Slowness) -> Expected
 def why_anew(past: Past, size: int, changed: Changed | None, untimed: Slowness) -> str | None:
     """Why the table is sooner computed and written anew than maintained by this change; None if it is not, or if
     nothing says so."""
-    if changed is None or size < LARGE or changed.share < LITTLE:
+    if changed is None or never_anew(size, changed) is not None:
         return None
     found = expected(past, size, changed.share, untimed)
     return f"{changed}: {found}" if found is not None and found.anew_is_cheaper else None
+
+
+def never_anew(size: int, changed: Changed | None) -> str | None:
+    """Why a refresh is by change whatever it takes; None if that is weighed."""
+    if size < LARGE:
+        return f"the sources have less than {LARGE // 2**20} MB"
+    if changed is None:
+        return "nothing says how many rows changed, or they only came"
+    return f"less than {LITTLE:.0%} of the rows changed" if changed.share < LITTLE else None
 
 
 def seconds(time: float) -> str:
