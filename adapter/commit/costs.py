@@ -16,7 +16,7 @@ cost of its statements, as it is of a rebuild."""
 
 LITTLE = 0.05
 """Share of the rows below which a refresh is by change whatever it takes: a table that is written anew shows all of its
-rows to those who read its change feed, which are as many as forty changes of this size."""
+rows to those who read its change feed, as many as twenty changes of this size would."""
 
 MOST_TIMES = 2.0
 """What a refresh by change may take, as a multiple of computing anew."""

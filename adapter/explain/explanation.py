@@ -89,7 +89,7 @@ def explain(spec: Spec, engine: Engine) -> Explanation:
             changelog=_changelog(spec, seen, shape),
             sources=_sources(seen, decision),
             techniques=_techniques(seen, spec, cases, decision),
-            rehearsed=cases,
+            rehearsed=(*_chosen_anew(seen, spec, engine, decision), *cases),
             assumed=not (decision.changes or decision.clock_moved),
         )
     except SqlError as error:
@@ -144,6 +144,11 @@ def _cases(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> tuple[
         if all(r.statements != rehearsed.statements for r in found):
             found.append(rehearsed)
     return tuple(found)
+
+
+def _chosen_anew(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> tuple[Rehearsed, ...]:
+    """The refresh that writes the table anew, where the next one does."""
+    return (rehearse(spec, engine, seen, decision, Case.GENERAL),) if decision.rewrite else ()
 
 
 def _plan(seen: Seen) -> ChangePlan:

@@ -79,7 +79,10 @@ def test_an_explanation_says_what_each_technique_takes_and_which_is_chosen() -> 
         ("rewrite", "expected 20 s"),
         ("recompute", "at least 20 s"),
     ]
-    assert "in place of all rows; where by change takes much longer" in text(said)
+    shown = text(said)
+    assert "in place of all rows; where by change takes much longer" in shown
+    assert "SQL OF REWRITE\n-- the one write, whose commit holds the ledger:\nINSERT OVERWRITE shop.model" in shown
+    assert "SQL OF ADDITIVE, WHERE THE CHANGE TAKES NO ROW" in shown
 
 
 def test_an_explanation_of_a_refresh_by_change() -> None:
