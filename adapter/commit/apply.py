@@ -79,8 +79,9 @@ class Applier:
         result = sql.explained(plan.result.why, query(plan.result.node))
         if plan.shape is Shape.SIGNED:
             return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q))
-        self.weigh(rows[plan.additions.changes] if plan.additions is not None else rows[plan.affected.name])
         again = plan.affected is not None and rows[plan.affected.name] > 0
+        if again:
+            self.weigh(rows[plan.affected.name])
         upserts = self._pin_upserts(plan, work, result) if again else 0
         if plan.additions is None or (again and rows[plan.affected.name] == rows[plan.additions.changes]):
             assert plan.key is not None

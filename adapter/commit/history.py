@@ -20,9 +20,9 @@ REPLACING = "REPLACE TABLE"
 @dataclass(frozen=True)
 class Commit:
     """One commit. rows: changed rows by its own count, None where it does not say; table_id: if it set one;
-    rows_written: rows of the files it added; file_rows, file_bytes: of the added files whose rows are counted, deleted
-    rows still among them; removes: whether it took files away, or rows out of them; more: rows it added less those it
-    removed, None where it does not say; made: when, in milliseconds since 1970, 0 where it does not say."""
+    rows_written: rows of the files it added; file_rows, file_bytes: of those of them that count their rows, without
+    rows that are marked as deleted; removes: whether it took files away, or rows out of them; more: rows it added less
+    those it removed, None where it does not say; made: when, in milliseconds since 1970, 0 where it does not say."""
 
     version: int
     operation: str
@@ -81,8 +81,10 @@ def commit_time(actions: Iterable[dict[str, Any]], modified: int) -> int:
 
 def _rows_of_file(added: dict[str, Any] | None) -> int:
     """By the file's own statistics, 0 if it has none. They are long in a table of many columns: only this is read."""
-    found = re.search(r'"numRecords"\s*:\s*(\d+)', (added or {}).get("stats") or "")
-    return int(found.group(1)) if found else 0
+    added = added or {}
+    found = re.search(r'"numRecords"\s*:\s*(\d+)', added.get("stats") or "")
+    marked = (added.get("deletionVector") or {}).get("cardinality", 0)
+    return int(found.group(1)) - int(marked) if found else 0
 
 
 def _rows(info: dict[str, Any], changes: bool) -> int | None:

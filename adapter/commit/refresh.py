@@ -24,7 +24,7 @@ from ..reading.sources import pinned
 from ..sparksql.reads import Span, at_version, dated, table, undated
 from ..sparksql.render import Renderer
 from ..sparksql.statements import create, create_empty, duplicates_in, overwrite, touch
-from . import problems
+from . import costs, problems
 from .apply import Applied, Applier, Dearer, NotHeld
 from .costs import Changed, Past
 from .decide import Decision, accepted, changed_rows, dearer, decide, size_of_sources
@@ -97,7 +97,7 @@ class Refresh:
         self.clock, self.newest = seen.clock, seen.newest
         self.notes: list[str] = []
         self.altered: tuple[str, ...] = ()
-        self.started = int(time.time() * 1000)
+        self.started = now()
         self.share: float | None = None
 
     def carry_out(self, decision: Decision) -> Outcome:
@@ -177,6 +177,8 @@ class Refresh:
 
     def _rewrite(self, entry: Entry, reason: str) -> Outcome:
         """The whole query again, in place of all rows of the table."""
+        # What was read before it was known to be too much says nothing of the next time.
+        self.started = now()
         query = self._content()
         if self.checked:
             self._check_unique(duplicates_in(query, self.checked))
@@ -242,8 +244,9 @@ class Refresh:
             raise Dearer(reason)
 
     def _weigh_rows(self, rows: int) -> None:
-        """rows: of the table, that are to be made again."""
-        if held := self._held():
+        """rows: of the table, that are to be made again. Into a small table they are soon merged, however many."""
+        assert self.target is not None
+        if self.target.size >= costs.LARGE and (held := self._held()):
             self._weigh(Changed(rows, max(held, rows), rows / max(held, rows)))
 
     def _held(self) -> int | None:
@@ -368,6 +371,11 @@ class Refresh:
             code, applied.technique if code is Code.INCREMENTAL else "recompute", new.reason, rows_in,
             applied.inserted, applied.updated, applied.deleted, self._versions(old), **self._said(),
         )  # fmt: skip
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return int(time.time() * 1000)
 
 
 def own_table(name: str, model: Model, checked: tuple[str, ...]) -> Own | None:
