@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from sqlglot import exp
@@ -36,6 +36,10 @@ class NotHeld(TargetError):
     last digits of a floating-point sum. Nothing was written."""
 
 
+class Dearer(Exception):
+    """The table is sooner written anew than brought up to date by what changed; says why. Nothing was written."""
+
+
 @dataclass(frozen=True)
 class Applied:
     technique: str
@@ -48,7 +52,8 @@ class Applied:
 class Applier:
     """key: what rows are merged by, None for whole rows; checked: a key that is declared and must be verified;
     commit: runs the one write under the ledger entry; check_unique: raises if the query has rows; measure: what is
-    asked about what was computed; small: tables that are sooner read whole than looked at for a few keys.
+    asked about what was computed; small: tables that are sooner read whole than looked at for a few keys; weigh: told
+    how many rows of the table are to be made again, raises Dearer if that is too many.
     """
 
     engine: Engine
@@ -61,6 +66,7 @@ class Applier:
     check_unique: Callable[[str], None]
     measure: Measure
     small: Collection[str]
+    weigh: Callable[[int], None] = field(default=lambda rows: None, kw_only=True)
 
     @property
     def names(self) -> list[str]:
@@ -74,6 +80,8 @@ class Applier:
         if plan.shape is Shape.SIGNED:
             return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q))
         again = plan.affected is not None and rows[plan.affected.name] > 0
+        if again:
+            self.weigh(rows[plan.affected.name])
         upserts = self._pin_upserts(plan, work, result) if again else 0
         if plan.additions is None or (again and rows[plan.affected.name] == rows[plan.additions.changes]):
             assert plan.key is not None
@@ -154,6 +162,7 @@ class Applier:
                 "append", sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names)
             )
             return Applied("append", came, 0, 0)
+        self.weigh(max(came, left))
         if self.key:
             return self._upsert(
                 self.key, "merge", pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))

@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from ..algebra.kept import is_kept
 from ..errors import TargetError
+from .costs import BY_KEY, BY_ROW, Changed, Expected, Source, changed_of, expected, why_anew
 from .engine import Engine
 from .layout import Layout, layout
 from .ledger import Entry, Position, written_as
 from .look import Seen
 from .outcome import Code
 from .sources import Change, Lost, change_of
-from .spec import LostHistoryPolicy, Spec
+from .spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec
 
 
 @dataclass(frozen=True)
 class Decision:
     """code: what kind of refresh this is; reason: why it is not by change; changes: source -> what happened to it,
-    for a refresh by change; clock_moved: whether what the model reads of the clock is another than last time;
+    where a refresh by change is possible; clock_moved: whether what the model reads of the clock is another than last
+    time; rewrite: whether the table is written anew, which is cheaper then, and not only what is different in it;
     layout: what the table needs before."""
 
     code: Code
     reason: str | None = None
     changes: Mapping[str, Change] = field(default_factory=dict)
     clock_moved: bool = False
+    rewrite: bool = False
     layout: Layout = field(default_factory=Layout)
 
 
@@ -65,7 +69,51 @@ def _maintained(seen: Seen, entry: Entry, spec: Spec, engine: Engine) -> Decisio
         return Decision(Code.NO_CHANGE)
     if refusal is not None:
         return Decision(Code.RECOMPUTE, refusal.reason)
-    return Decision(Code.INCREMENTAL, changes=changes, clock_moved=moved)
+    dear = dearer(seen, spec, changed_rows(seen, changes))
+    code = Code.INCREMENTAL if dear is None else Code.RECOMPUTE
+    return Decision(code, dear, changes, moved, rewrite=dear is not None)
+
+
+def changed_rows(seen: Seen, changes: Mapping[str, Change]) -> Changed | None:
+    """What changed of all that the model reads; None where the sources do not say it. Rows that only came say little of
+    what a refresh takes: they may only have to be inserted."""
+    if all(c.only_came for c in changes.values()) or any(c.rows is None or not c.row_size for c in changes.values()):
+        return None
+    tables = {name: seen.catalog.tables[name] for name in seen.model.sources}
+    if not size_of_sources(seen):
+        return None
+    return changed_of(
+        Source(name, t.size, c.rows or 0, c.row_size or 0.0) if (c := changes.get(name)) else Source(name, t.size)
+        for name, t in tables.items()
+    )
+
+
+def size_of_sources(seen: Seen) -> int:
+    """Bytes of all tables that the model reads; 0 if one of them does not say it."""
+    sizes = [seen.catalog.tables[name].size for name in seen.model.sources]
+    return sum(sizes) if all(sizes) else 0
+
+
+def dearer(seen: Seen, spec: Spec, changed: Changed | None) -> str | None:
+    """Why a change of so many rows is not worth maintaining the table by; None if it is."""
+    if seen.position is None or not may_be_rewritten(seen, spec):
+        return None
+    return why_anew(seen.position.past, size_of_sources(seen), changed, BY_KEY if seen.key is not None else BY_ROW)
+
+
+def costs(seen: Seen, changed: Changed | None) -> Expected | None:
+    """What the next refresh is expected to take; None if nothing says so. changed: None for next to nothing."""
+    if seen.position is None:
+        return None
+    share = changed.share if changed is not None else 0.0
+    past, size = seen.position.past, size_of_sources(seen)
+    return expected(past, size, share, BY_KEY if seen.key is not None else BY_ROW)
+
+
+def may_be_rewritten(seen: Seen, spec: Spec) -> bool:
+    """Whether the model leaves it to the refresh how changes reach the table."""
+    asked = spec.refresh_mode is RefreshMode.AUTO and spec.changelog_mode is ChangelogMode.AUTO and spec.may_rebuild
+    return asked and seen.model.node is not None and not is_kept(seen.model.node)
 
 
 def accepted(lost: Lost, spec: Spec) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,9 @@ REPLACING = "REPLACE TABLE"
 @dataclass(frozen=True)
 class Commit:
     """One commit. rows: changed rows by its own count, None where it does not say; table_id: if it set one;
-    rows_written: rows of the files it added."""
+    rows_written: rows of the files it added; file_rows, file_bytes: of those of them that count their rows, without
+    rows that are marked as deleted; removes: whether it took files away, or rows out of them; more: rows it added less
+    those it removed, None where it does not say; made: when, in milliseconds since 1970, 0 where it does not say."""
 
     version: int
     operation: str
@@ -29,6 +32,11 @@ class Commit:
     user_metadata: str | None
     table_id: str | None = None
     rows_written: int = 0
+    file_rows: int = 0
+    file_bytes: int = 0
+    removes: bool = False
+    more: int | None = None
+    made: int = 0
 
     @property
     def replaces_table(self) -> bool:
@@ -41,6 +49,7 @@ def read_commit(version: int, actions: Iterable[dict[str, Any]]) -> Commit:
     info = commit_info(listed)
     files = [a.get("add") or a.get("remove") for a in listed if "add" in a or "remove" in a]
     changes = any(f.get("dataChange", True) for f in files if f is not None)
+    counted = [(rows, int(a["add"].get("size", 0))) for a in listed if (rows := _rows_of_file(a.get("add"))) > 0]
     return Commit(
         version,
         info.get("operation", ""),
@@ -50,6 +59,11 @@ def read_commit(version: int, actions: Iterable[dict[str, Any]]) -> Commit:
         info.get("userMetadata"),
         next((a["metaData"].get("id") for a in listed if "metaData" in a), None),
         int((info.get("operationMetrics") or {}).get("numOutputRows", 0)),
+        sum(rows for rows, _ in counted),
+        sum(size for _, size in counted),
+        any("remove" in a for a in listed),
+        _more(info, changes),
+        int(info.get("timestamp", 0)),
     )
 
 
@@ -65,6 +79,14 @@ def commit_time(actions: Iterable[dict[str, Any]], modified: int) -> int:
     return int(commit_info(actions).get("inCommitTimestamp") or modified)
 
 
+def _rows_of_file(added: dict[str, Any] | None) -> int:
+    """By the file's own statistics, 0 if it has none. They are long in a table of many columns: only this is read."""
+    added = added or {}
+    found = re.search(r'"numRecords"\s*:\s*(\d+)', added.get("stats") or "")
+    marked = (added.get("deletionVector") or {}).get("cardinality", 0)
+    return int(found.group(1)) - int(marked) if found else 0
+
+
 def _rows(info: dict[str, Any], changes: bool) -> int | None:
     if not changes:
         return 0
@@ -72,6 +94,18 @@ def _rows(info: dict[str, Any], changes: bool) -> int | None:
     if info.get("operation") == "WRITE" and "numOutputRows" in metrics and not _overwrites(info):
         return int(metrics["numOutputRows"])
     counts = [int(metrics[m]) for names in (INSERTED, UPDATED, DELETED) for m in names if m in metrics]
+    return sum(counts) if counts else None
+
+
+def _more(info: dict[str, Any], changes: bool) -> int | None:
+    if not changes:
+        return 0
+    metrics = info.get("operationMetrics") or {}
+    if info.get("operation") == "WRITE":
+        return _rows(info, changes)
+    counts = [
+        sign * int(metrics[m]) for sign, names in ((1, INSERTED), (-1, DELETED)) for m in names if m in metrics
+    ]  # fmt: skip
     return sum(counts) if counts else None
 
 

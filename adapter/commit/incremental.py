@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ..algebra.clock import CLOCK
 from ..algebra.keys import SourceKeys
@@ -24,7 +25,7 @@ FEW_CHANGES = 2_000
 
 class Incremental:
     """Pins what the plan names. `changed` are the sources whose change is not empty once equal rows are netted, and
-    the clock if it moved; `rows` counts the rows of what is pinned."""
+    the clock if it moved; `changes` what happened to each of them; `rows` counts the rows of what is pinned."""
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class Incremental:
         self._clock = frozenset({CLOCK} if clock_moved else ())
         self._pins: list[str] = []
         self.rows: dict[str, int] = {}
+        self.changes: dict[str, Change] = {}
         self.changed: frozenset[str] = frozenset()
         self.rows_in = 0
         counts = [c.rows for c in changes.values()]
@@ -66,6 +68,8 @@ class Incremental:
             if rows:
                 changed.add(source)
                 self.rows_in += change.rows if change.rows is not None else rows
+                # A row that was rewritten counts once among the changed ones, and twice in the feed.
+                self.changes[source] = change if change.rows is not None else replace(change, rows=-(-rows // 2))
         self.changed = frozenset(changed) | self._clock
         return None
 

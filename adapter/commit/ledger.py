@@ -12,11 +12,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 
 from ..names import LEDGER, LEDGER_FORMAT, WRITER
+from .costs import Past, Took
 from .history import Commit
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 TXN_APP = "spark.databricks.delta.write.txnAppId"
 TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+
+CREATE, REWRITE, RECOMPUTE = "create", "rewrite", "recompute"
+"""Techniques that compute the whole query: the first two write the whole table too, the last one the difference."""
+
+BY_MERGE = frozenset({"merge", "additive", "keyed", "retract"})
+"""Techniques that take longer the more changed. Rows that only came are inserted, whatever the table holds."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,10 @@ class Entry:
     applied with; columns: name and type of the result's columns; rows_in: changed rows of the sources, None if not
     counted; clock: what it read of the session's clock; query: the SELECT as it was maintained, empty where it gives
     another result computed anew; newest: the newest times that its watermark is made of.
+
+    For what the next refreshes are expected to take: started: in milliseconds since 1970, by the clock of the client;
+    size: bytes of the sources' data files; rows: that the table had before; share: of the rows, those that were new,
+    None if unknown; past: what refreshes before this one took. How long this one took, only its commit says.
     """
 
     sources: Mapping[str, Consumed]
@@ -50,6 +61,11 @@ class Entry:
     clock: Mapping[str, str] = field(default_factory=dict)
     query: str = ""
     newest: Mapping[str, int] = field(default_factory=dict)
+    started: int = 0
+    size: int = 0
+    rows: int | None = None
+    share: float | None = None
+    past: Past = field(default_factory=Past)
     refresh: str = field(default_factory=lambda: uuid.uuid4().hex)
     format: int = LEDGER_FORMAT
 
@@ -70,7 +86,8 @@ class Entry:
                 return None
             fields["columns"] = tuple((n, t) for n, t in fields["columns"])
             fields["sources"] = {name: Consumed(**c) for name, c in fields["sources"].items()}
-            return cls(**fields)
+            took = {name: Took(**t) for name, t in fields.get("past", {}).items() if t is not None}
+            return cls(**{**fields, "past": Past(**took)})
         except (ValueError, KeyError, TypeError):
             return None
 
@@ -91,11 +108,35 @@ def written_as(commit: Commit) -> str | None:
 @dataclass(frozen=True)
 class Position:
     """Where the table stands. entry: the newest ledger entry, in the commit `version`; foreign: the first commit
-    since the entry's base that changed data and is not the entry's own."""
+    since the entry's base that changed data and is not the entry's own; commit: the entry's own."""
 
     entry: Entry | None
     version: int
     foreign: Commit | None = None
+    commit: Commit | None = None
+
+    @property
+    def rows(self) -> int | None:
+        """That the table holds; None if the commits since it was built do not all count theirs."""
+        if self.entry is None or self.commit is None or self.foreign is not None:
+            return None
+        if self.entry.technique in (CREATE, REWRITE):
+            return self.commit.rows_written
+        more = self.commit.more
+        return None if self.entry.rows is None or more is None else self.entry.rows + more
+
+    @property
+    def past(self) -> Past:
+        """What the refreshes so far took, the last one among them."""
+        if self.entry is None or self.commit is None:
+            return Past()
+        entry = self.entry
+        # A difference takes longer than writing anew; where nothing else was timed, it is the best that is known.
+        anew = entry.technique in (CREATE, REWRITE) or (entry.technique == RECOMPUTE and entry.past.anew is None)
+        if not entry.started or not (anew or (entry.technique in BY_MERGE and entry.share is not None)):
+            return entry.past
+        took = Took((self.commit.made - entry.started) / 1000, entry.size, 1.0 if anew else entry.share or 0.0)
+        return entry.past.then(took, anew=anew)
 
 
 def find(latest: int, commit_at: Callable[[int], Commit | None]) -> Position:
@@ -111,7 +152,7 @@ def find(latest: int, commit_at: Callable[[int], Commit | None]) -> Position:
             return Position(None, -1)
         entry = Entry.read(commit.user_metadata)
         if entry is not None:
-            return Position(entry, version, _between(entry, version, commit_at) or foreign)
+            return Position(entry, version, _between(entry, version, commit_at) or foreign, commit)
         if commit.replaces_table:
             return Position(None, -1)
         if commit.changes_data:

@@ -23,16 +23,17 @@ from ..reading.relations import Kind
 from ..reading.sources import pinned
 from ..sparksql.reads import Span, at_version, dated, table, undated
 from ..sparksql.render import Renderer
-from ..sparksql.statements import create, create_empty, duplicates_in, touch
-from . import problems
-from .apply import Applied, Applier, NotHeld
-from .decide import Decision, accepted, decide
+from ..sparksql.statements import create, create_empty, duplicates_in, overwrite, touch
+from . import costs, problems
+from .apply import Applied, Applier, Dearer, NotHeld
+from .costs import Changed, Past
+from .decide import Decision, accepted, changed_rows, dearer, decide, size_of_sources
 from .drift import CHANGE_FEED, created_with
-from .engine import Engine, SqlError
-from .history import read_commit
+from .engine import Engine, SqlError, Written
+from .history import Commit, read_commit
 from .incremental import Incremental
 from .layout import taking_its_place
-from .ledger import Consumed, Entry
+from .ledger import REWRITE, Consumed, Entry
 from .look import KEY_PROPERTY, Seen, look
 from .measure import Measure
 from .outcome import Code, Outcome
@@ -46,6 +47,9 @@ instead of writing every file anew that holds one of them."""
 
 NEW_CONSTRAINT = "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"
 """Delta's refusal to add a constraint that rows of the table do not meet."""
+
+WHOLE = {"spark.sql.sources.partitionOverwriteMode": "static"}
+"""Under which INSERT OVERWRITE replaces the whole table, whatever the session has set for partitions."""
 
 MARK_ROWS = "spark.databricks.delta.merge.deletionVectors.persistent"
 
@@ -89,10 +93,12 @@ class Refresh:
         if self.target is not None:
             self.table, self.version = self.target.name, self.target.version
         self.source_keys, self.key, self.checked = seen.source_keys, seen.key, seen.checked
-        self.definition, self.position = seen.definition, seen.position
+        self.definition, self.position, self.seen = seen.definition, seen.position, seen
         self.clock, self.newest = seen.clock, seen.newest
         self.notes: list[str] = []
         self.altered: tuple[str, ...] = ()
+        self.started = now()
+        self.share: float | None = None
 
     def carry_out(self, decision: Decision) -> Outcome:
         self.notes.extend(decision.layout.notes)
@@ -112,7 +118,8 @@ class Refresh:
             return self._unchanged(entry)
         if decision.code is Code.RECOMPUTE:
             assert decision.reason is not None
-            return self._recompute(entry, decision.reason)
+            doing = self._rewrite if decision.rewrite else self._recompute
+            return doing(entry, decision.reason)
         return self._incremental(entry, decision.changes, clock_moved=decision.clock_moved)
 
     def _unchanged(self, entry: Entry) -> Outcome:
@@ -168,6 +175,21 @@ class Refresh:
         applied = self._applier(new).difference(self._query())
         return self._outcome(Code.RECOMPUTE, new, entry, applied, None)
 
+    def _rewrite(self, entry: Entry, reason: str) -> Outcome:
+        """The whole query again, in place of all rows of the table."""
+        # What was read before it was known to be too much says nothing of the next time.
+        self.started = now()
+        query = self._content()
+        if self.checked:
+            self._check_unique(duplicates_in(query, self.checked))
+        new = self._entry(REWRITE, reason, entry.generation, entry.sequence + 1, self._base(), None)
+        statement = overwrite(self.spec.target, query, [n for n, _ in self.model.columns])
+        _, commit = self._write(statement, new, WHOLE)
+        return Outcome(
+            Code.RECOMPUTE, REWRITE, reason, rows_inserted=commit.rows_written, rows_deleted=self._held() or 0,
+            sources=self._versions(entry), **self._said(),
+        )  # fmt: skip
+
     def _incremental(self, entry: Entry, changes: Mapping[str, Change], *, clock_moved: bool) -> Outcome:
         assert self.model.node is not None and self.target is not None
         work = Incremental(self.engine, self.model, changes, self.source_keys, self.spec, clock_moved=clock_moved)
@@ -187,6 +209,7 @@ class Refresh:
                 new = self._entry("no_op", None, entry.generation, entry.sequence + 1, self._base(), 0)
                 self._commit(touch(self.spec.target), new)
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry), **self._said())
+            self._weigh(changed_rows(self.seen, work.changes))
             own = own_table(self.target.name, self.model, self.checked)
             plan = work.plan(own, self.key)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
@@ -196,10 +219,13 @@ class Refresh:
                 temporal = choose(self.model.node, self.engine, self.measure, asking, times)
             if not is_kept(self.model.node) and among_versions(self.model.node, temporal, work.changed):
                 return self._recompute(entry, "many rows changed, among them versions of keys that have many of them")
-            applied = self._applier(new).plan(plan, work, Renderer(dated(spans), work.name, clock, temporal))
+            applier = replace(self._applier(new), weigh=self._weigh_rows)
+            applied = applier.plan(plan, work, Renderer(dated(spans), work.name, clock, temporal))
             return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
+        except Dearer as found:
+            again, why = self._rewrite, str(found)
         except NotHeld as found:
-            not_held = f"the table does not hold what its query has just lost ({found.why})"
+            again, why = self._recompute, f"the table does not hold what its query has just lost ({found.why})"
         except SqlError as error:
             lost = work.lost_by(error)
             if lost is None:
@@ -207,7 +233,24 @@ class Refresh:
             return self._recompute(entry, accepted(lost, self.spec))
         finally:
             work.forget()
-        return self._recompute(entry, not_held)
+        return again(entry, why)
+
+    def _weigh(self, changed: Changed | None) -> None:
+        """Raises Dearer where so many rows changed, or are to be made again, that writing the table anew is cheaper."""
+        if changed is None:
+            return
+        self.share = max(self.share or 0.0, changed.share)
+        if (reason := dearer(self.seen, self.spec, changed)) is not None:
+            raise Dearer(reason)
+
+    def _weigh_rows(self, rows: int) -> None:
+        """rows: of the table, that are to be made again. Into a small table they are soon merged, however many."""
+        assert self.target is not None
+        if self.target.size >= costs.LARGE and (held := self._held()):
+            self._weigh(Changed(rows, max(held, rows), rows / max(held, rows)))
+
+    def _held(self) -> int | None:
+        return self.position.rows if self.position is not None else None
 
     def _applier(self, entry: Entry) -> Applier:
         return Applier(
@@ -221,22 +264,24 @@ class Refresh:
         tables = {**self.catalog.tables, self.target.name: self.target, self.spec.target: self.target}
         return frozenset(name for name, t in tables.items() if 0 < t.size < LARGE)
 
-    def _commit(self, statement: str, entry: Entry):
+    def _commit(self, statement: str, entry: Entry) -> Written:
+        return self._write(statement, replace(entry, share=self.share), self._marking())[0]
+
+    def _write(self, statement: str, entry: Entry, settings: Mapping[str, str]) -> tuple[Written, Commit]:
         assert self.target is not None
         try:
-            written = self.engine.write(statement, {**self._marking(), **entry.settings()})
+            written = self.engine.write(statement, {**settings, **entry.settings()})
         except SqlError as error:
             if problems.is_conflict(error):
                 raise problems.raced(self.spec) from error
             raise
-        self._committed(entry, self.target.version)
-        return written
+        return written, self._committed(entry, self.target.version)
 
     def _marking(self) -> dict[str, str]:
         assert self.target is not None
         return {MARK_ROWS: "false"} if 0 < self.target.size <= LITTLE else {}
 
-    def _committed(self, entry: Entry, base: int):
+    def _committed(self, entry: Entry, base: int) -> Commit:
         """The commit that holds the entry. Raises ConflictError if Delta skipped it because another run came first."""
         table = self.target if base >= 0 else self.engine.table(self.spec.target)
         if table is None:
@@ -287,8 +332,16 @@ class Refresh:
         sources = {n: Consumed(t.id, t.version) for n in self.model.sources if (t := self.catalog.delta(n)) is not None}
         return Entry(
             sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in,
-            self.clock, self._recorded(), self.newest,
+            self.clock, self._recorded(), self.newest, self.started, size_of_sources(self.seen), self._held(),
+            past=self._past(),
         )  # fmt: skip
+
+    def _past(self) -> Past:
+        """What this query took so far."""
+        position = self.position
+        if position is None or position.entry is None or position.entry.definition != self.definition:
+            return Past()
+        return position.past
 
     def _recorded(self) -> str:
         """The SELECT as Spark can run it again, over the tables as they are then; empty if that gives other rows."""
@@ -318,6 +371,11 @@ class Refresh:
             code, applied.technique if code is Code.INCREMENTAL else "recompute", new.reason, rows_in,
             applied.inserted, applied.updated, applied.deleted, self._versions(old), **self._said(),
         )  # fmt: skip
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return int(time.time() * 1000)
 
 
 def own_table(name: str, model: Model, checked: tuple[str, ...]) -> Own | None:

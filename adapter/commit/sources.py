@@ -34,11 +34,14 @@ NO_FEED = ("DELTA_MISSING_CHANGE_DATA", "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE")
 @dataclass(frozen=True)
 class Change:
     """What lies between two versions of a source. rows: by the table's own count, None if it does not say;
-    feed: whether the change feed covers it."""
+    feed: whether the change feed covers it; only_came: whether no row left; row_size: bytes of a row in the data files
+    that were added, None if these do not say."""
 
     span: Span
     rows: int | None
     feed: bool = True
+    only_came: bool = False
+    row_size: float | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,9 @@ def change_of(engine: Engine, now: Table, then: Consumed) -> Change | Lost | Non
     if not any(c.changes_data for c in commits):
         return None
     rows = None if any(c.rows is None for c in commits) else sum(c.rows or 0 for c in commits)
-    return Change(span, rows, now.has_change_feed)
+    counted = sum(c.file_rows for c in commits)
+    row_size = sum(c.file_bytes for c in commits) / counted if counted else None
+    return Change(span, rows, now.has_change_feed, not any(c.removes for c in commits), row_size)
 
 
 def commits_between(engine: Engine, now: Table, after: int, until: int, most: int | None) -> list[Commit] | None:

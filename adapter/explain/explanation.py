@@ -10,7 +10,8 @@ from ..changes.change_plan import ChangePlan, Shape
 from ..changes.laws import ADDITIVE, Law, law_of
 from ..changes.plan import plan
 from ..commit import problems
-from ..commit.decide import Decision, decide
+from ..commit.costs import never_anew, seconds
+from ..commit.decide import Decision, changed_rows, costs, decide, may_be_rewritten, size_of_sources
 from ..commit.engine import Engine, SqlError
 from ..commit.look import Seen, look
 from ..commit.outcome import Code
@@ -42,10 +43,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Technique:
-    """A way to bring the table up to its sources that the plan allows. when: the case it is for."""
+    """A way to bring the table up to its sources that the plan allows. when: the case it is for; cost: what it is
+    expected to take, or to read where nothing was timed yet."""
 
     name: str
     when: str
+    cost: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,15 +81,15 @@ def explain(spec: Spec, engine: Engine) -> Explanation:
         return Explanation(
             target=spec.target,
             place=spec.place,
-            next_run=_next_run(decision, seen),
+            next_run=_next_run(decision, seen, spec),
             stopped=stopped,
             refusal=seen.model.refusal,
             steps=_steps(node, shape) if node is not None and shape is not None else (),
             key=_key(seen, spec),
             changelog=_changelog(spec, seen, shape),
             sources=_sources(seen, decision),
-            techniques=_techniques(seen, cases),
-            rehearsed=cases,
+            techniques=_techniques(seen, spec, cases, decision),
+            rehearsed=(*_chosen_anew(seen, spec, engine, decision), *cases),
             assumed=not (decision.changes or decision.clock_moved),
         )
     except SqlError as error:
@@ -101,7 +104,7 @@ def _decision(seen: Seen, spec: Spec, engine: Engine) -> tuple[Decision, str | N
         return Decision(Code.NO_CHANGE), str(error)
 
 
-def _next_run(decision: Decision, seen: Seen) -> str:
+def _next_run(decision: Decision, seen: Seen, spec: Spec) -> str:
     if decision.code is Code.CREATED:
         return f"CREATED, because {decision.reason or 'there is no such table yet'}"
     if decision.code is Code.RECOMPUTE:
@@ -110,7 +113,19 @@ def _next_run(decision: Decision, seen: Seen) -> str:
         return "NO CHANGE, because no source has new data"
     because = [f"{len(decision.changes)} of {len(seen.model.sources)} sources changed"] if decision.changes else []
     because += ["the clock moved"] if decision.clock_moved else []
-    return f"INCREMENTAL, because {' and '.join(because)}"
+    return f"INCREMENTAL, because {' and '.join(because)}{_weighed(decision, seen, spec)}"
+
+
+def _weighed(decision: Decision, seen: Seen, spec: Spec) -> str:
+    """What was expected of both ways, where earlier refreshes say it, and why the dearer one is taken nevertheless."""
+    changed = changed_rows(seen, decision.changes)
+    found = costs(seen, changed)
+    if found is None:
+        return ""
+    if not found.anew_is_cheaper:
+        return f": {found}"
+    asked = "the model does not leave it open" if not may_be_rewritten(seen, spec) else None
+    return f": {found}, but {asked or never_anew(size_of_sources(seen), changed)}"
 
 
 def _cases(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> tuple[Rehearsed, ...]:
@@ -129,6 +144,11 @@ def _cases(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> tuple[
         if all(r.statements != rehearsed.statements for r in found):
             found.append(rehearsed)
     return tuple(found)
+
+
+def _chosen_anew(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> tuple[Rehearsed, ...]:
+    """The refresh that writes the table anew, where the next one does."""
+    return (rehearse(spec, engine, seen, decision, Case.GENERAL),) if decision.rewrite else ()
 
 
 def _plan(seen: Seen) -> ChangePlan:
@@ -219,12 +239,39 @@ def _sources(seen: Seen, decision: Decision) -> tuple[Source, ...]:
     return tuple(found)
 
 
-def _techniques(seen: Seen, cases: tuple[Rehearsed, ...]) -> tuple[Technique, ...]:
-    whole = Technique("recompute", "the whole SELECT again, applied as a difference; right whatever changed")
+def _techniques(seen: Seen, spec: Spec, cases: tuple[Rehearsed, ...], decision: Decision) -> tuple[Technique, ...]:
+    whole = Technique(
+        "recompute", "the whole SELECT again, applied as a difference; right whatever changed", _of_all(seen)
+    )
     if seen.model.refusal is not None:
         return (replace(whole, when=f"the only one, because {seen.model.refusal}"),)
     if not cases:
         return (Technique("create", "once: it reads no table that could change"),)
     if len(cases) == 1:
-        return (Technique(cases[0].outcome.technique, "whatever changed"), whole)
-    return (*(Technique(c.outcome.technique, c.case.value) for c in cases), whole)
+        by_change = [Technique(cases[0].outcome.technique, "whatever changed", _of_change(seen, decision))]
+    else:
+        by_change = [Technique(c.outcome.technique, c.case.value, _of_change(seen, decision)) for c in cases]
+    found = costs(seen, None)
+    if found is None or not may_be_rewritten(seen, spec):
+        return (*by_change, whole)
+    when = "the whole SELECT again, in place of all rows; where by change takes much longer"
+    return (*by_change, Technique("rewrite", when, f"expected {seconds(found.anew)}"), whole)
+
+
+def _of_change(seen: Seen, decision: Decision) -> str:
+    """What a refresh by change takes now, or reads; of the next one, if nothing changed yet."""
+    changed = changed_rows(seen, decision.changes)
+    found = costs(seen, changed)
+    if found is not None:
+        return f"expected {seconds(found.by_change)}" + ("" if changed is not None else " where little changed")
+    counts = [c.rows for c in decision.changes.values()]
+    if not counts or None in counts:
+        return "reads what changed"
+    return f"reads {sum(c or 0 for c in counts):,} changed rows"
+
+
+def _of_all(seen: Seen) -> str:
+    found, size = costs(seen, None), size_of_sources(seen)
+    if found is not None:
+        return f"at least {seconds(found.anew)}"
+    return f"reads {size / 2**20:,.1f} MB" if size else "reads all of its sources"

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from ..algebra.expressions import Expr
 from ..changes.additive import FALLING
+from ..commit.costs import Past
 from ..commit.decide import Decision
 from ..commit.engine import Engine, Table, Written
 from ..commit.ledger import USER_METADATA, Consumed, Entry, Position
@@ -66,7 +67,8 @@ def rehearse(spec: Spec, engine: Engine, seen: Seen, decision: Decision, case: C
     target = seen.target
     if target is None or target.kind is not Kind.DELTA:
         target = Table(spec.target, Kind.DELTA, seen.model.columns, version=0)
-    seen = replace(seen, target=target, position=Position(entry, target.version))
+    # Without what earlier refreshes took, nothing is weighed: every case is shown.
+    seen = replace(seen, target=target, position=Position(replace(entry, past=Past()), target.version))
     outcome = Refresh(spec, noting, seen, Assumed(noting, case)).carry_out(decision)
     return Rehearsed(case, outcome, tuple(noting.statements))
 

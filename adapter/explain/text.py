@@ -37,7 +37,7 @@ def sections(e: Explanation) -> list[Section]:
     found.append(Section("Key", e.key))
     found.append(Section("Changelog", e.changelog))
     found.append(Section("Sources", _sources(e)))
-    found.append(Section("Techniques that the plan allows", _aligned([(t.name, t.when) for t in e.techniques])))
+    found.append(Section("Techniques that the plan allows", _aligned([(t.name, t.when, t.cost) for t in e.techniques])))
     if e.rehearsed and e.assumed:
         found.append(Section("SQL", "of a refresh for which every source has one more version than it has now"))
     found += [_statements(r, e.rehearsed[0]) for r in e.rehearsed]

@@ -57,6 +57,11 @@ def insert(target: str, source: str, columns: Sequence[str]) -> str:
     return f"INSERT INTO {target} ({listed(columns)})\nSELECT {listed(columns)} FROM {source}"
 
 
+def overwrite(target: str, query: str, columns: Sequence[str]) -> str:
+    """The query's rows in place of all rows of the table, which keeps its layout, its properties and its history."""
+    return f"INSERT OVERWRITE {target} ({listed(columns)})\nSELECT {listed(columns)} FROM (\n{query}\n)"
+
+
 def touch(target: str) -> str:
     """A statement that changes nothing: under a transaction identifier Delta commits it all the same."""
     return f"INSERT INTO {target} SELECT * FROM {target} WHERE FALSE"

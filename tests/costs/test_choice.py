@@ -1,0 +1,143 @@
+"""The choice between by change and anew, and what an explanation says of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dbt_spark_dynamic.commit.costs import Past, Took
+from dbt_spark_dynamic.commit.decide import Decision, decide
+from dbt_spark_dynamic.commit.history import Commit, read_commit
+from dbt_spark_dynamic.commit.ledger import USER_METADATA, Entry, Position
+from dbt_spark_dynamic.commit.look import look
+from dbt_spark_dynamic.commit.outcome import Code
+from dbt_spark_dynamic.commit.spec import ChangelogMode, RefreshMode, Spec
+from dbt_spark_dynamic.explain.explanation import explain
+from dbt_spark_dynamic.explain.text import text
+from dbt_spark_dynamic.names import LEDGER
+
+from .shop import TARGET, GrownShop
+
+COUNTED = "SELECT customer, COUNT(*) AS n, SUM(amount) AS total FROM orders GROUP BY customer"
+SPEC = Spec(TARGET, COUNTED)
+WHY = "9,000,000 of about 10,000,000 rows of orders changed: expected 102 s by change, 20 s anew"
+
+
+def decided(spec: Spec = SPEC, **changes) -> Decision:
+    shop = GrownShop(spec, **changes)
+    return decide(look(spec, shop), spec, shop)
+
+
+def test_a_table_is_written_anew_where_most_rows_changed() -> None:
+    assert decided() == Decision(Code.NO_CHANGE)
+    found = decided(updated=9_000_000)
+    assert (found.code, found.rewrite, found.reason) == (Code.RECOMPUTE, True, WHY)
+    assert decided(updated=90_000).code is Code.INCREMENTAL
+
+
+def test_small_sources_are_maintained_by_change_whatever_changed() -> None:
+    assert decided(updated=9_000, rows=10_000).code is Code.INCREMENTAL
+
+
+def test_rows_that_only_came_are_first_looked_at() -> None:
+    assert decided(inserted=9_000_000).code is Code.INCREMENTAL
+
+
+def test_earlier_refreshes_say_what_is_cheaper() -> None:
+    """90 % of the rows took less by change than everything took anew."""
+    quick = Past(much=Took(12.0, 10_000_000 * 20, 0.9))
+    assert decided(updated=9_000_000, past=quick).code is Code.INCREMENTAL
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"refresh_mode": RefreshMode.INCREMENTAL},
+        {"changelog_mode": ChangelogMode.UPSERT},
+        {"changelog_mode": ChangelogMode.RETRACT},
+        {"changelog_mode": ChangelogMode.APPEND},
+        {"may_rebuild": False},
+    ],
+)
+def test_a_model_can_ask_for_changes(asked: dict) -> None:
+    assert decided(replace(SPEC, **asked), updated=9_000_000).code is Code.INCREMENTAL
+
+
+def test_results_that_are_kept_are_never_computed_anew() -> None:
+    sql = "SELECT o.id, c.city FROM orders o JOIN customers FOR SYSTEM_TIME AS OF PROCTIME() c ON o.customer = c.id"
+    kept = Spec(TARGET, sql, unique_key=("id",))
+    assert decided(kept, updated=9_000_000).code is Code.INCREMENTAL
+
+
+def test_an_explanation_says_what_each_technique_takes_and_which_is_chosen() -> None:
+    said = explain(SPEC, GrownShop(SPEC, updated=9_000_000))
+    assert said.next_run == f"RECOMPUTE, because {WHY}"
+    assert [(t.name, t.cost) for t in said.techniques] == [
+        ("additive", "expected 102 s"),
+        ("keyed", "expected 102 s"),
+        ("rewrite", "expected 20 s"),
+        ("recompute", "at least 20 s"),
+    ]
+    shown = text(said)
+    assert "in place of all rows; where by change takes much longer" in shown
+    assert "SQL OF REWRITE\n-- the one write, whose commit holds the ledger:\nINSERT OVERWRITE shop.model" in shown
+    assert "SQL OF ADDITIVE, WHERE THE CHANGE TAKES NO ROW" in shown
+
+
+def test_an_explanation_of_a_refresh_by_change() -> None:
+    said = explain(SPEC, GrownShop(SPEC, updated=90_000))
+    assert said.next_run == "INCREMENTAL, because 1 of 1 sources changed: expected 31 s by change, 20 s anew"
+    asked = replace(SPEC, refresh_mode=RefreshMode.INCREMENTAL)
+    said = explain(asked, GrownShop(asked, updated=9_000_000))
+    assert said.next_run.endswith(": expected 102 s by change, 20 s anew, but the model does not leave it open")
+    assert [t.name for t in said.techniques] == ["additive", "keyed", "recompute"]
+    said = explain(SPEC, GrownShop(SPEC, updated=9_000, rows=10_000))
+    assert said.next_run.endswith(", but the sources have less than 32 MB")
+
+
+def test_an_explanation_before_anything_was_timed() -> None:
+    """What is read, in rows and bytes."""
+    said = explain(SPEC, GrownShop(SPEC, updated=9_000_000, timed=False))
+    assert said.next_run == "INCREMENTAL, because 1 of 1 sources changed"
+    assert [t.cost for t in said.techniques] == ["reads 9,000,000 changed rows"] * 2 + ["reads 190.7 MB"]
+
+
+def test_what_a_commit_says_of_the_rows_in_its_files() -> None:
+    """Those that are marked as deleted are none; a file that does not count its rows says nothing."""
+    marked = {"size": 900, "stats": '{"numRecords":9,"maxValues":{}}', "deletionVector": {"cardinality": 4}}
+    merged = {"operationMetrics": {"numTargetRowsInserted": "3", "numTargetRowsDeleted": "1"}, "timestamp": 7}
+    commit = read_commit(1, [{"commitInfo": merged}, {"add": marked}, {"add": {"size": 50}}, {"remove": {}}])
+    assert (commit.file_rows, commit.file_bytes, commit.removes, commit.more, commit.made) == (5, 900, True, 2, 7)
+    appended = {"operation": "WRITE", "operationMetrics": {"numOutputRows": "6"}}
+    commit = read_commit(1, [{"commitInfo": appended}, {"add": {"size": 60}}])
+    assert (commit.file_rows, commit.removes, commit.more) == (0, False, 6)
+
+
+ENTRY = Entry({}, "d", "create", "g", 1, -1, (), started=1_000, size=500)
+COMMIT = Commit(1, "MERGE", True, False, 7, None, rows_written=90, more=3, made=5_000)
+
+
+def test_the_ledger_carries_what_earlier_refreshes_took() -> None:
+    built = Position(ENTRY, 1, commit=COMMIT)
+    assert (built.past, built.rows) == (Past(anew=Took(4.0, 500, 1.0)), 90)
+    merged = Position(replace(ENTRY, technique="merge", past=built.past, rows=90, share=0.5), 2, commit=COMMIT)
+    assert (merged.past, merged.rows) == (Past(Took(4.0, 500, 1.0), much=Took(4.0, 500, 0.5)), 93)
+    inserted = Position(replace(ENTRY, technique="append", past=merged.past, rows=93, share=0.9), 3, commit=COMMIT)
+    assert (inserted.past, inserted.rows) == (merged.past, 96)
+
+
+def test_a_difference_is_a_timing_where_there_is_no_other() -> None:
+    again = replace(ENTRY, technique="recompute")
+    assert Position(again, 1, commit=COMMIT).past == Past(anew=Took(4.0, 500, 1.0))
+    known = Past(anew=Took(1.0, 500, 1.0))
+    assert Position(replace(again, past=known), 1, commit=COMMIT).past == known
+
+
+def test_an_entry_that_was_written_before_refreshes_were_timed_can_be_read() -> None:
+    entry = replace(ENTRY, past=Past(anew=Took(4.0, 500, 1.0), little=Took(1.0, 500, 0.01)))
+    assert Entry.read(entry.settings()[USER_METADATA]) == entry
+    old = '{"format":1,"sources":{},"columns":[],"definition":"d","technique":"merge","generation":"g","sequence":2'
+    found = Entry.read(f'{{"{LEDGER}":{old},"base":1,"refresh":"r"}}}}')
+    assert found is not None and found.past == Past()
+    assert Position(found, 1, commit=COMMIT).past == Past() and Position(found, 1, commit=COMMIT).rows is None

@@ -1,0 +1,103 @@
+"""When a refresh is expected to be sooner done anew than by change."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbt_spark_dynamic.commit.costs import (
+    BY_KEY,
+    BY_ROW,
+    LARGE,
+    LITTLE,
+    Changed,
+    Past,
+    Slowness,
+    Source,
+    Took,
+    changed_of,
+    expected,
+    why_anew,
+)
+
+TIMES = st.floats(0.01, 10_000)
+SIZES = st.integers(1, 2**50)
+TOOK = st.builds(Took, TIMES, SIZES, st.just(1.0))
+PASTS = st.builds(
+    Past,
+    st.none() | TOOK,
+    st.none() | st.builds(Took, TIMES, SIZES, st.floats(0, LITTLE, exclude_max=True)),
+    st.none() | st.builds(Took, TIMES, SIZES, st.floats(LITTLE, 1)),
+)
+SHARES = st.floats(0, 1)
+UNTIMED = st.sampled_from([BY_KEY, BY_ROW])
+
+
+def of_rows(share: float) -> Changed:
+    return Changed(round(share * 10**6), 10**6, share, "orders")
+
+
+@given(PASTS, SIZES, SHARES, SHARES, UNTIMED)
+def test_more_changes_never_take_less(past: Past, size: int, one: float, other: float, untimed: Slowness) -> None:
+    less, more = (expected(past, size, share, untimed) for share in sorted([one, other]))
+    assert (less is None) == (more is None) == (past.anew is None)
+    if less is not None and more is not None:
+        assert less.by_change <= more.by_change and less.anew == more.anew
+        assert more.anew_is_cheaper or not less.anew_is_cheaper
+
+
+@given(PASTS, SIZES, st.floats(0, LITTLE, exclude_max=True), UNTIMED)
+def test_little_that_changed_is_never_computed_anew(past: Past, size: int, share: float, untimed: Slowness) -> None:
+    assert why_anew(past, size, of_rows(share), untimed) is None
+
+
+@given(PASTS, st.integers(1, LARGE - 1), SHARES, UNTIMED)
+def test_small_sources_are_never_computed_anew(past: Past, size: int, share: float, untimed: Slowness) -> None:
+    assert why_anew(past, size, of_rows(share), untimed) is None
+
+
+@given(st.integers(LARGE, 2**50), st.floats(0.9, 1), st.floats(10, 10_000), UNTIMED)
+def test_large_tables_are_not_maintained_by_almost_everything(
+    size: int, share: float, time: float, untimed: Slowness
+) -> None:
+    assert why_anew(Past(Took(time, size, 1.0)), size, of_rows(share), untimed) is not None
+
+
+@given(PASTS, SIZES, SHARES, UNTIMED)
+def test_what_is_not_known_is_maintained_by_change(past: Past, size: int, share: float, untimed: Slowness) -> None:
+    assert why_anew(Past(None, past.little, past.much), size, of_rows(share), untimed) is None
+    assert why_anew(past, 0, of_rows(share), untimed) is None
+    assert why_anew(past, size, None, untimed) is None
+
+
+@given(SIZES, st.floats(LITTLE, 1), TIMES, TIMES, UNTIMED)
+def test_what_was_timed_is_expected_again(size: int, share: float, anew: float, much: float, untimed: Slowness) -> None:
+    past = Past().then(Took(anew, size, 1.0), anew=True).then(Took(much, size, share), anew=False)
+    found = expected(past, size, share, untimed)
+    assert found is not None
+    assert (found.by_change, found.anew) == (pytest.approx(much), pytest.approx(anew))
+
+
+def test_the_reason_names_the_numbers() -> None:
+    changed = changed_of([Source("orders", 200 * 2**20, 600_000, 200.0), Source("customers", 2**20)])
+    past = Past(Took(5.0, 201 * 2**20, 1.0), Took(2.0, 201 * 2**20, 0.0), Took(30.0, 201 * 2**20, 0.5))
+    assert why_anew(past, 201 * 2**20, changed, BY_KEY) == (
+        "600,000 of about 1,048,576 rows of orders changed: expected 34 s by change, 5.0 s anew"
+    )
+    made_again = Changed(900, 1000, 0.9)
+    assert str(made_again) == "900 of the table's 1,000 rows are to be made again"
+
+
+def test_what_changed_of_several_sources() -> None:
+    half = changed_of([Source("a", 1000, 10, 100.0), Source("b", 1000)])
+    assert half == Changed(10, 10, 0.5, "a")
+    assert changed_of([Source("a", 1000, 50, 100.0)]) == Changed(50, 50, 1.0, "a"), "rows that changed five times"
+    assert changed_of([Source("a", 1000)]) is None
+    assert changed_of([Source("a", 1000, 5, 100.0), Source("b", 1000, 5)]) is None, "nothing says how large b's are"
+
+
+def test_a_timing_that_cannot_be_is_left_out() -> None:
+    """Of two clocks that do not agree, or of sources whose size nothing said."""
+    past = Past(Took(5.0, 100, 1.0))
+    assert past.then(Took(-1.0, 100, 1.0), anew=True) == past == past.then(Took(3.0, 0, 0.5), anew=False)
