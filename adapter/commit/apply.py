@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -11,7 +11,9 @@ from sqlglot import exp
 from ..algebra.nodes import Named, Node
 from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
+from ..changes.derivation import is_nothing
 from ..changes.literal_keys import Values, with_literal_keys
+from ..changes.simplify import without
 from ..errors import TargetError
 from ..names import COPIES, PREFIX, WEIGHT
 from ..reading.relations import Columns
@@ -69,15 +71,19 @@ class Applier:
     def plan(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Applied:
         """Computes the plan's relations in order and applies the last one."""
         query = self._narrowing(work, renderer)
-        rows = {b.name: work.pin(b.name, sql.explained(b.why, query(b.node))) for b in plan.bindings}
-        result = sql.explained(plan.result.why, query(plan.result.node))
+        rows: dict[str, int] = {}
+        for b in plan.bindings:
+            node = _without_empty(b.node, rows)
+            rows[b.name] = 0 if is_nothing(node) else work.pin(b.name, sql.explained(b.why, query(node)))
+        result = sql.explained(plan.result.why, query(_without_empty(plan.result.node, rows)))
+        settled = "top" if plan.falling is not None and rows[plan.falling.name] == 0 else None
         if plan.shape is Shape.SIGNED:
-            return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q))
+            return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q), settled)
         again = plan.affected is not None and rows[plan.affected.name] > 0
         upserts = self._pin_upserts(plan, work, result) if again else 0
         if plan.additions is None or (again and rows[plan.affected.name] == rows[plan.additions.changes]):
             assert plan.key is not None
-            return self._upsert(plan.key, "keyed", upserts)
+            return self._upsert(plan.key, settled or "keyed", upserts)
         if rows[plan.additions.changes] == 0:
             return self._nothing()
         added = sql.explained("what is added to the table's own rows", renderer.query(plan.additions.rows))
@@ -138,7 +144,8 @@ class Applier:
         """The relation of the rows that the table holds for the query."""
         return self.spec.target
 
-    def _signed(self, rows: int, pin: Callable[[str, str], int]) -> Applied:
+    def _signed(self, rows: int, pin: Callable[[str, str], int], technique: str | None = None) -> Applied:
+        """technique: what it is called, where that does not follow from how the rows are written."""
         if rows == 0:
             return self._nothing()
         came, left = self.measure.came_and_left(CHANGE)
@@ -150,19 +157,18 @@ class Applier:
         if self.checked:
             self.check_unique(sql.duplicates_after_change(self.spec.target, CHANGE, self.checked))
         if not left:
-            self._write(
-                "append", sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names)
-            )
-            return Applied("append", came, 0, 0)
+            name = technique or "append"
+            self._write(name, sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names))
+            return Applied(name, came, 0, 0)
         if self.key:
-            return self._upsert(
-                self.key, "merge", pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
-            )
+            upserts = pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
+            return self._upsert(self.key, technique or "merge", upserts)
         pin("held", sql.copies_held(self.spec.target, CHANGE, self.names))
         self._check_held()
         bounds = self._bounds(HELD, self.names)
-        self._write("retract", sql.merge_retractions(self.spec.target, CHANGE, HELD, self.names, bounds))
-        return Applied("retract", came, 0, left)
+        name = technique or "retract"
+        self._write(name, sql.merge_retractions(self.spec.target, CHANGE, HELD, self.names, bounds))
+        return Applied(name, came, 0, left)
 
     def _upsert(self, key: tuple[str, ...], technique: str, rows: int) -> Applied:
         if rows == 0:
@@ -197,3 +203,8 @@ class Applier:
                 why=f"for example {missing[0]!r}",
                 remedy="rebuild it with `dbt run --full-refresh`",
             )
+
+
+def _without_empty(node: Node, rows: Mapping[str, int]) -> Node:
+    """The same rows, asked of nothing that would be joined to no row."""
+    return without(node, {name for name, n in rows.items() if n == 0})

@@ -13,7 +13,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from dbt_spark_dynamic.algebra.expressions import Expr, column, integer
+from dbt_spark_dynamic.algebra.expressions import Expr, column, columns, integer
 from dbt_spark_dynamic.algebra.nodes import (
     Aggregate,
     AsOf,
@@ -108,6 +108,55 @@ def _summing_call(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
     if one_in(draw, 4):
         call = exp.Filter(this=call, expression=exp.Where(this=draw(predicates(names)).tree.copy()))
     return Expr.of(call)
+
+
+@st.composite
+def first_plans(draw: st.DrawFn) -> Node:
+    """The first rows of each partition, or of all rows, under projections that rename, hide and compute columns.
+
+    Orders are complete, as `settled` makes them: those that are written, then all other columns."""
+    below = draw(plans(Size(2, 1)))
+    partition = columns(_some(draw, below.columns)) if not one_in(draw, 4) else ()
+    if one_in(draw, 6):
+        partition = (_operand(draw, below.columns),)
+    written = _some(draw, below.columns)
+    by = [_ordered(draw, n) for n in written]
+    by += [exp.Ordered(this=column(n).tree.copy(), nulls_first=True) for n in below.columns if n not in written]
+    by = [o for o in by if Expr.of(o.this) not in partition] or by
+    most = pick(draw, (1, 1, 2, 3))
+    call = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[e.tree.copy() for e in partition] or None,
+        order=exp.Order(expressions=by),
+        over="OVER",
+    )
+    node: Node = Window(below, partition, (("place", Expr.of(call)),))
+    if one_in(draw, 3):
+        names = (*below.columns, "place")
+        node = Project(node, (*((f"s{i}", column(n)) for i, n in enumerate(names[:-1])), ("place", column("place"))))
+    node = Filter(node, draw(_at_most("place", most)))
+    shown = tuple((f"r{i}", column(n)) for i, n in enumerate(node.columns) if n == "place" or not one_in(draw, 6))
+    if not one_in(draw, 3):
+        shown = tuple((name, e) for name, e in shown if e.column != "place") or shown
+    more = tuple((f"c{i}", draw(scalars(node.columns))) for i in range(pick(draw, (0, 0, 1))))
+    return Project(node, (*shown, *more) or (("c", integer(1)),))
+
+
+def _ordered(draw: st.DrawFn, name: str) -> exp.Ordered:
+    return exp.Ordered(this=column(name).tree.copy(), desc=one_in(draw, 2), nulls_first=one_in(draw, 2))
+
+
+@st.composite
+def _at_most(draw: st.DrawFn, name: str, most: int) -> Expr:
+    place = column(name).tree.copy()
+    said = [
+        exp.LTE(this=place, expression=exp.Literal.number(most)),
+        exp.LT(this=place, expression=exp.Literal.number(most + 1)),
+        exp.GTE(this=exp.Literal.number(most), expression=place),
+    ]
+    if most == 1:
+        said = [exp.EQ(this=place, expression=exp.Literal.number(1)), *said]
+    return Expr.of(exp.paren(pick(draw, said)) if one_in(draw, 4) else pick(draw, said))
 
 
 def _scan_only(size: Size) -> st.SearchStrategy[Node]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from dbt_spark_dynamic.algebra.clock import CLOCK
@@ -16,7 +16,7 @@ from dbt_spark_dynamic.changes.change_plan import ChangePlan, Shape
 from dbt_spark_dynamic.changes.plan import plan
 
 from .carrying_out import OWN, added, applied, bound, key_places, meaning
-from .plans import grouped_plans, plans, summed_plans
+from .plans import first_plans, grouped_plans, plans, summed_plans
 from .states import KEYS, SOURCES, Script, State, scripts
 
 NOTHING: frozenset[str] = frozenset()
@@ -45,6 +45,20 @@ def test_counts_and_sums_are_added_to_the_table(model: Node, script: Script) -> 
             planned = plan(model, touched, KEYS, own(model))
             assert planned.shape is Shape.ADDITIVE
             table = _refreshed(table, model, planned, before, after)
+        assert table == meaning(model, after)
+
+
+@given(first_plans(), scripts(refreshes=3), st.booleans(), st.booleans())
+def test_first_rows_are_told_from_those_that_the_table_has(
+    model: Node, script: Script, simplified: bool, by_key: bool
+) -> None:
+    """By the law of first rows where the table shows enough, which reads R for falling partitions alone."""
+    table = meaning(model, script.states[0])
+    for before, after, touched in script.refreshes:
+        planned = plan(model, touched, KEYS, own(model), by_key=by_key, simplified=simplified)
+        if planned.falling is not None:
+            event(f"first rows, {planned.shape.value}")
+        table = _refreshed(table, model, planned, before, after)
         assert table == meaning(model, after)
 
 
