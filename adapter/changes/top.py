@@ -1,18 +1,18 @@
 """τ(R⁺) = τ((τ(R⁻) − Δ⁻) ∪ Δ⁺): the first n rows of each partition, from the table's own rows and the change alone.
 
-ROW_NUMBER() <= n, ROW_NUMBER() = 1, and ORDER BY with LIMIT, at the root. Δ⁺ and Δ⁻ are the rows that came to R and that
-left it, O = τ(R⁻) the table's own rows of a partition, C = (O − Δ⁻) ∪ Δ⁺, copies counted.
+ROW_NUMBER() <= n, ROW_NUMBER() = 1, and ORDER BY with LIMIT, at the root. Δ⁺ and Δ⁻ are the rows that came to R and
+that left it, O = τ(R⁻) the table's own rows of a partition, C = (O − Δ⁻) ∪ Δ⁺, copies counted.
 
 Law: where O has fewer than n rows, it is all of R⁻, so that C is all of R⁺. Otherwise let `last` be the last row of O.
 Every row of R⁻ before it is in O, so that C and R⁺ have the same rows before it, and of its own copies C has no more
 than R⁺. If C has n rows up to `last`, they are therefore the first n of R⁺: what left stood behind, or as many came
 before. If it has fewer, others of R⁻ may move up, and the partition is computed again from R⁺ (a falling partition).
 
-That asks for rows of R that the table shows (`_signed`). Where only the first row of a partition is kept, under a key,
-the columns it is chosen by are enough, or the first of them (`_upserted`): with a and b the first rows of Δ⁺ and of Δ⁻,
-and o the table's row: where there is no o, or a stands before it by the columns that are shown, a is first now. Where
-nothing stands before it or level with it, o stays, and a row that shows the same values as o takes nothing from it. What
-else stands level with o cannot be told from it, and the partition falls.
+That asks for a table that shows the rows of R (`_signed`). Where one row of each partition is kept, under a key, the
+columns that it is chosen by are enough, or the first of them (`_upserted`). Let a and b be the first rows of Δ⁺ and of
+Δ⁻, and o the table's row. If there is no o, or a stands before it by the columns that are shown, a is first now, as all
+other rows of R⁺ stand behind a or behind o. If a and b stand behind o, or a shows the values of o, the table's row
+stays as it is. What else is level with o by those columns may stand before it or be it, and the partition falls.
 
 Relations of a plan by this law name their columns by position, so that no name of the user's can be in the way.
 """
@@ -231,9 +231,7 @@ OWN_ROW, CAME, LEFT = "own", "came", "went"
 """How many copies the table has of a row, how many came, how many left."""
 
 
-def _upserted(
-    model: Node, ranking: Ranking, own: Own, key: tuple[str, ...], d: Derivation
-) -> ChangePlan | None:
+def _upserted(model: Node, ranking: Ranking, own: Own, key: tuple[str, ...], d: Derivation) -> ChangePlan | None:
     order = _shown_order(ranking)
     if not order or any(INCOMPARABLE.search(t.lower()) for t in own.types.values()):
         return None

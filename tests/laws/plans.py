@@ -111,19 +111,21 @@ def _summing_call(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
 
 
 @st.composite
-def first_plans(draw: st.DrawFn) -> Node:
+def first_plans(draw: st.DrawFn, keyed: bool = False) -> Node:
     """The first rows of each partition, or of all rows, under projections that rename, hide and compute columns.
 
-    Orders are complete, as `settled` makes them: those that are written, then all other columns."""
-    below = draw(plans(Size(2, 1)))
-    partition = columns(_some(draw, below.columns)) if not one_in(draw, 4) else ()
-    if one_in(draw, 6):
+    Orders are complete, as `settled` makes them: those that are written, then all other columns. keyed: one row of each
+    partition, whose columns and what is ordered by first are shown."""
+    below = draw(_leaves() if one_in(draw, 2) else _joins(Size(1, 1)) if keyed else plans(Size(2, 1)))
+    partition = columns(_some(draw, below.columns, 1)) if not one_in(draw, 4) else ()
+    if not keyed and one_in(draw, 6):
         partition = (_operand(draw, below.columns),)
-    written = _some(draw, below.columns)
+    rest = tuple(n for n in below.columns if column(n) not in partition) or below.columns
+    written = _some(draw, rest, 1 if keyed else 0)
     by = [_ordered(draw, n) for n in written]
     by += [exp.Ordered(this=column(n).tree.copy(), nulls_first=True) for n in below.columns if n not in written]
     by = [o for o in by if Expr.of(o.this) not in partition] or by
-    most = pick(draw, (1, 1, 2, 3))
+    most = 1 if keyed else pick(draw, (1, 1, 2, 3))
     call = exp.Window(
         this=exp.RowNumber(),
         partition_by=[e.tree.copy() for e in partition] or None,
@@ -134,12 +136,20 @@ def first_plans(draw: st.DrawFn) -> Node:
     if one_in(draw, 3):
         names = (*below.columns, "place")
         node = Project(node, (*((f"s{i}", column(n)) for i, n in enumerate(names[:-1])), ("place", column("place"))))
-    node = Filter(node, draw(_at_most("place", most)))
-    shown = tuple((f"r{i}", column(n)) for i, n in enumerate(node.columns) if n == "place" or not one_in(draw, 6))
-    if not one_in(draw, 3):
-        shown = tuple((name, e) for name, e in shown if e.column != "place") or shown
+    first = Expr.of(exp.EQ(this=column("place").tree.copy(), expression=exp.Literal.number(1)))
+    node = Filter(node, first if keyed else draw(_at_most("place", most)))
+    hidden = {n for n in node.columns if one_in(draw, 2 if keyed or n == "place" else 6)}
+    if keyed:
+        hidden -= {n for n, below_ in _shown_as(node).items() if below_ in {written[0], *(e.column for e in partition)}}
+    shown = tuple((f"r{i}", column(n)) for i, n in enumerate(node.columns) if n not in hidden)
     more = tuple((f"c{i}", draw(scalars(node.columns))) for i in range(pick(draw, (0, 0, 1))))
     return Project(node, (*shown, *more) or (("c", integer(1)),))
+
+
+def _shown_as(node: Node) -> dict[str, str | None]:
+    """The columns of a filter above a window, and what those of the window are called."""
+    (child,) = node.children
+    return {n: e.column for n, e in child.outputs} if isinstance(child, Project) else {n: n for n in node.columns}
 
 
 def _ordered(draw: st.DrawFn, name: str) -> exp.Ordered:
