@@ -366,8 +366,8 @@ def _in_places(ranking: Ranking, known: Node, by: Mapping[str, Expr]) -> tuple[N
     was = (f"{OWN_ROW} > 0", OWN_ROW, "own_upto", -1)
     told = []
     for there, copies, upto, weight in (now, was):
-        last = f"CASE WHEN {upto} > {most} THEN {most} ELSE {upto} END"
-        places = exp.Explode(this=_said(f"SEQUENCE({upto} - {copies} + 1, {last})").tree)
+        first, last = f"{upto} - {copies} + 1", f"CASE WHEN {upto} > {most} THEN {most} ELSE {upto} END"
+        places = exp.Explode(this=_said(f"SEQUENCE(CAST({first} AS BIGINT), CAST({last} AS BIGINT))").tree)
         placed = Generate(Filter(known, _said(there)), Expr.of(places), ("place",))
         to = {**by, ranking.place: cast(column("place"), "int")}
         outputs = tuple((name, e.substitute(to)) for name, e in ranking.shown.items())

@@ -11,7 +11,6 @@ from sqlglot import exp
 from ..algebra.nodes import Named, Node
 from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
-from ..changes.derivation import is_nothing
 from ..changes.literal_keys import Values, with_literal_keys
 from ..changes.simplify import without
 from ..errors import TargetError
@@ -73,8 +72,9 @@ class Applier:
         query = self._narrowing(work, renderer)
         rows: dict[str, int] = {}
         for b in plan.bindings:
-            node = _without_empty(b.node, rows)
-            rows[b.name] = 0 if is_nothing(node) else work.pin(b.name, sql.explained(b.why, query(node)))
+            rows[b.name] = work.pin(b.name, sql.explained(b.why, query(_without_empty(b.node, rows))))
+            if plan.shape is Shape.UPSERT and b.name == plan.affected.name and rows[b.name] == 0:
+                return self._nothing()
         result = sql.explained(plan.result.why, query(_without_empty(plan.result.node, rows)))
         settled = "top" if plan.falling is not None and rows[plan.falling.name] == 0 else None
         if plan.shape is Shape.SIGNED:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import event, given
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
@@ -144,7 +144,6 @@ def _refreshed(table: Bag, model: Node, planned: ChangePlan, before: State, afte
     if planned.falling is not None:
         empty = {name for name, rows in now.named.items() if not rows}
         assert planned.falling.name not in empty or not scans(without(planned.result.node, empty))
-        event(f"{planned.shape.value}, {'settled' if planned.falling.name in empty else 'falling'}")
     if planned.shape is Shape.SIGNED:
         assert planned.result.node.columns == weighted(model.columns)
         _assert_net(result)
