@@ -243,8 +243,8 @@ def _upserted(model: Node, ranking: Ranking, own: Own, key: tuple[str, ...], d: 
     partition = tuple(by[name] for name in key)
     sides = (
         (_own_rows(own, columns(key), changed), OWN_ROW),
-        (ranking.over(_of_sign(changed, exp.GT, ranking)), CAME),
-        (ranking.over(_of_sign(changed, exp.LT, ranking)), LEFT),
+        (ranking.over(_of_sign(changed, ">", ranking)), CAME),
+        (ranking.over(_of_sign(changed, "<", ranking)), LEFT),
     )
     rows = UnionAll(tuple(_counted(side, model.columns, cells, as_) for side, as_ in sides))
     summed = Aggregate(rows, passed(cells), tuple((n, _sum(n)) for n in (OWN_ROW, CAME, LEFT)))
@@ -279,10 +279,9 @@ def _shown_order(ranking: Ranking) -> list[exp.Ordered]:
     return found
 
 
-def _of_sign(changed: Change, sign: type[exp.Binary], ranking: Ranking) -> Node:
+def _of_sign(changed: Change, sign: str, ranking: Ranking) -> Node:
     """Of the rows that changed, those that came or those that left."""
-    some = Filter(changed.rows, Expr.of(sign(this=column(WEIGHT).tree.copy(), expression=exp.Literal.number(0))))
-    return Project(some, passed(ranking.ranked.columns))
+    return Project(Filter(changed.rows, _said(f"{WEIGHT} {sign} 0")), passed(ranking.ranked.columns))
 
 
 def _counted(rows: Node, names: tuple[str, ...], cells: tuple[str, ...], as_: str) -> Node:
@@ -311,18 +310,18 @@ def _signed(ranking: Ranking, own: Own, key: tuple[str, ...] | None, d: Derivati
     order = [_ordered(o, by) for o in ranking.order]
     own_rows = _own_rows(own, tuple(e.substitute(ranking.restored) for e in window.partition), changed)
     held = (*((cell, ranking.restored[name]) for name, cell in zip(names, cells, strict=True)), (OWN_ROW, integer(1)))
-    came = (*zip(cells, columns(names), strict=True), (OWN_ROW, integer(0)))
+    moved = (*zip(cells, columns(names), strict=True), (OWN_ROW, integer(0)))
     rows = UnionAll(
         (
             Project(own_rows, (*held, (WEIGHT, integer(0)))),
-            Project(changed.rows, (*came, (WEIGHT, column(WEIGHT)))),
+            *(Project(some, (*moved, (WEIGHT, column(WEIGHT)))) for some in _that_count(ranking, changed)),
         )
     )
     summed = Aggregate(rows, passed(cells), ((OWN_ROW, _sum(OWN_ROW)), (WEIGHT, _sum(WEIGHT))))
     now = _said(f"CASE WHEN {OWN_ROW} + {WEIGHT} > 0 THEN {OWN_ROW} + {WEIGHT} ELSE 0 END")
     there = Project(summed, (*passed((*cells, OWN_ROW)), (COPIES_NOW, now)))
     counted = Window(
-        there,
+        Filter(there, _said(f"{OWN_ROW} > 0 OR {COPIES_NOW} > 0")),
         partition,
         (
             ("own_upto", _over(_sum(OWN_ROW), partition, order)),
@@ -342,6 +341,13 @@ def _signed(ranking: Ranking, own: Own, key: tuple[str, ...] | None, d: Derivati
     told = _in_places(ranking, known, by) if _shows_place(ranking) else _by_copies(ranking, known, by)
     result = Binding(CHANGE, net(UnionAll((*told, new))), "net change of the first rows")
     return ChangePlan((), (), result, Shape.SIGNED, key, None, falling=falling)
+
+
+def _that_count(ranking: Ranking, changed: Change) -> tuple[Node, Node]:
+    """Of the rows that changed, those that can be among the first: of many that came, an engine keeps a few."""
+    came, left = (Filter(changed.rows, _said(f"{WEIGHT} {sign} 0")) for sign in (">", "<"))
+    placed = Filter(with_children(ranking.window, (came,)), _at_most(ranking.place, ranking.most))
+    return placed, left
 
 
 def _shows_place(ranking: Ranking) -> bool:
@@ -401,6 +407,10 @@ def _over(call: Expr, partition: tuple[Expr, ...], order: Sequence[exp.Ordered] 
             over="OVER",
         )
     )
+
+
+def _at_most(name: str, most: int) -> Expr:
+    return Expr.of(exp.LTE(this=column(name).tree.copy(), expression=exp.Literal.number(most)))
 
 
 def _sum(name: str) -> Expr:

@@ -73,17 +73,21 @@ class Applier:
         rows: dict[str, int] = {}
         for b in plan.bindings:
             rows[b.name] = work.pin(b.name, sql.explained(b.why, query(_without_empty(b.node, rows))))
-            if plan.shape is Shape.UPSERT and b.name == plan.affected.name and rows[b.name] == 0:
+            upserted = plan.affected is not None and plan.shape is Shape.UPSERT
+            if upserted and b.name == plan.affected.name and rows[b.name] == 0:
                 return self._nothing()
         result = sql.explained(plan.result.why, query(_without_empty(plan.result.node, rows)))
         settled = "top" if plan.falling is not None and rows[plan.falling.name] == 0 else None
         if plan.shape is Shape.SIGNED:
             return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q), settled)
+        if settled is not None and plan.affected is not None and plan.key is not None:
+            # The rows are a part of what is computed already, and every one of the keys has one.
+            return self._upsert(plan.key, settled, rows[plan.affected.name], sql.upserts_of_rows(result))
         again = plan.affected is not None and rows[plan.affected.name] > 0
         upserts = self._pin_upserts(plan, work, result) if again else 0
         if plan.additions is None or (again and rows[plan.affected.name] == rows[plan.additions.changes]):
             assert plan.key is not None
-            return self._upsert(plan.key, settled or "keyed", upserts)
+            return self._upsert(plan.key, "keyed", upserts)
         if rows[plan.additions.changes] == 0:
             return self._nothing()
         added = sql.explained("what is added to the table's own rows", renderer.query(plan.additions.rows))
@@ -170,12 +174,13 @@ class Applier:
         self._write(name, sql.merge_retractions(self.spec.target, CHANGE, HELD, self.names, bounds))
         return Applied(name, came, 0, left)
 
-    def _upsert(self, key: tuple[str, ...], technique: str, rows: int) -> Applied:
+    def _upsert(self, key: tuple[str, ...], technique: str, rows: int, upserts: str = UPSERTS) -> Applied:
+        """upserts: their relation, or a query in parentheses."""
         if rows == 0:
             return self._nothing()
         comparable = [n for n, t in self.columns if problems.comparable(t)]
-        bounds = self._bounds(UPSERTS, key)
-        merge = sql.merge_upserts(self.spec.target, UPSERTS, key, self.names, comparable, bounds)
+        bounds = self._bounds(upserts, key)
+        merge = sql.merge_upserts(self.spec.target, upserts, key, self.names, comparable, bounds)
         written = self._write(technique, merge)
         return Applied(technique, written.inserted, written.updated, written.deleted)
 
