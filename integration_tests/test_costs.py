@@ -30,6 +30,10 @@ MODELS = {
     "totals": "SELECT COUNT(*) AS n, SUM(amount) AS total FROM sales",
     "ranked": "SELECT id, RANK() OVER (PARTITION BY customer ORDER BY amount) AS place FROM sales",
     "last_of_each": "SELECT * FROM sales QUALIFY ROW_NUMBER() OVER (PARTITION BY customer ORDER BY day DESC) = 1",
+    "last_three_of_each": (
+        "SELECT * FROM sales QUALIFY ROW_NUMBER() OVER (PARTITION BY customer ORDER BY day DESC, id DESC) <= 3"
+    ),
+    "last_ten": "SELECT id, amount FROM sales ORDER BY id DESC LIMIT 10",
 }
 
 COSTS = {
@@ -43,6 +47,8 @@ COSTS = {
     "totals": ((9, 9, 0, 2), (9, 9, 0, 2), (9, 12, 0, 2), (9, 12, 0, 2)),
     "ranked": ((11, 17, 2, 4), (11, 19, 2, 4), (11, 17, 2, 4), (11, 17, 2, 4)),
     "last_of_each": ((9, 10, 1, 3), (9, 11, 1, 1), (9, 10, 1, 2), (9, 10, 1, 2)),
+    "last_three_of_each": ((0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0)),
+    "last_ten": ((0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0)),
 }
 """For each of CHANGES: SQL statements sent; jobs that Spark ran; scans of `sales` itself, of which its change feed is
 none; files that the commit added, change data among them."""

@@ -353,6 +353,58 @@ def test_groups_that_the_change_cannot_settle_are_computed_again(orders: Maintai
     assert [tuple(r) for r in orders.sql("SELECT n, total, most FROM m WHERE customer = 'zero'")] == [(1, None, None)]
 
 
+def test_the_latest_row_of_each_key_is_told_without_the_source(orders: Maintained) -> None:
+    """A row that comes later, takes its key's place; one that is told from nothing but the source, is read from it."""
+    orders.refresh(
+        "m",
+        sql="SELECT customer, id, UPPER(customer) AS name, amount * 2 AS doubled FROM (SELECT *, ROW_NUMBER() OVER "
+        "(PARTITION BY customer ORDER BY id DESC) AS place FROM orders) WHERE place = 1",
+    )
+
+    def refreshed() -> tuple[object, ...]:
+        outcome = orders.refresh("m")
+        assert (outcome.code, orders.difference("m")) == (Code.INCREMENTAL, 0)
+        scanned = any("`orders` VERSION AS OF" in s for s in orders.statements)
+        return (outcome.technique, scanned, outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted)
+
+    orders.sql("INSERT INTO orders VALUES (5, 'b', 1), (6, NULL, 9), (7, 'new', NULL), (0, 'a', 1)")
+    assert refreshed() == ("top", False, 1, 2, 0)
+    orders.sql("UPDATE orders SET id = 8, amount = 5 WHERE id = 5")
+    orders.sql("UPDATE orders SET amount = 11 WHERE id = 0")
+    assert refreshed() == ("top", False, 0, 1, 0)
+    orders.sql("INSERT INTO orders VALUES (-1, 'a', 1)")
+    assert refreshed() == ("no_op", False, 0, 0, 0)
+    orders.sql("DELETE FROM orders WHERE id IN (6, 7)")
+    orders.sql("INSERT INTO orders VALUES (9, 'b', 1)")
+    assert refreshed() == ("keyed", True, 0, 2, 1)
+    orders.sql("DELETE FROM orders")
+    assert refreshed()[:2] == ("keyed", True) and orders.rows("m") == []
+
+
+def test_the_first_rows_of_all_are_told_without_the_source(orders: Maintained) -> None:
+    """Up to where a row of the table still stands; beyond it the source says who moves up."""
+    orders.sql("INSERT INTO orders VALUES (5, 'b', 30), (5, 'b', 30), (6, NULL, NULL), (7, 'c', -0.5)")
+    orders.refresh("m", sql="SELECT customer, amount FROM orders ORDER BY amount DESC NULLS FIRST LIMIT 3")
+    orders.refresh(
+        "places",
+        sql="SELECT customer, amount, place FROM (SELECT customer, amount, ROW_NUMBER() OVER (PARTITION BY customer "
+        "ORDER BY amount DESC) AS place FROM orders) WHERE place <= 2",
+    )
+
+    def refreshed(name: str) -> tuple[str, bool]:
+        outcome = orders.refresh(name)
+        assert (outcome.code, orders.difference(name)) == (Code.INCREMENTAL, 0)
+        return outcome.technique, any("`orders` VERSION AS OF" in s for s in orders.statements)
+
+    orders.sql("INSERT INTO orders VALUES (8, 'b', 31), (9, 'd', 1), (9, 'd', 1), (9, 'd', 1)")
+    assert [refreshed("m"), refreshed("places")] == [("top", False), ("top", False)]
+    orders.sql("UPDATE orders SET amount = 40 WHERE id = 8")
+    orders.sql("DELETE FROM orders WHERE id = 7")
+    assert [refreshed("m"), refreshed("places")] == [("top", False), ("top", False)]
+    orders.sql("DELETE FROM orders WHERE id IN (6, 8)")
+    assert [refreshed("m"), refreshed("places")] == [("retract", True), ("retract", True)]
+
+
 def test_one_row_of_totals(orders: Maintained) -> None:
     orders.refresh("m", sql="SELECT COUNT(*) AS n, SUM(amount) AS total, MIN(id) AS first FROM orders")
     orders.sql("INSERT INTO orders VALUES (5, 'b', 1)")

@@ -165,12 +165,20 @@ def _(node: Generate, world: World) -> Bag:
 
 def _over(tree: exp.Expression, rows: Sequence[Names]) -> list[Any]:
     """The value of a window expression for each row of one partition: of the rows up to its peers, in its order."""
-    order = [o.this for o in tree.args["order"].expressions] if tree.args.get("order") else []
-    places = [tuple((v is not None, v) for v in (value(o, (row,)) for o in order)) for row in rows]
+    order = tree.args["order"].expressions if tree.args.get("order") else []
+    by = [_in_order(o, [value(o.this, (row,)) for row in rows]) for o in order]
+    places = [tuple(ranks[i] for ranks in by) for i in range(len(rows))]
     if isinstance(tree.this, exp.RowNumber):
         ranks = {i: n for n, i in enumerate(sorted(range(len(rows)), key=places.__getitem__), 1)}
         return [ranks[i] for i in range(len(rows))]
     return [value(tree.this, [r for r, at in zip(rows, places, strict=True) if at <= place]) for place in places]
+
+
+def _in_order(by: exp.Ordered, values: list[Any]) -> list[int]:
+    """For each value a number, by which it stands where the order has it."""
+    known = sorted({v for v in values if v is not None}, reverse=bool(by.args.get("desc")))
+    null = -1 if by.args.get("nulls_first") else len(known)
+    return [null if v is None else known.index(v) for v in values]
 
 
 def _bag(counted: Any) -> Bag:
@@ -297,6 +305,11 @@ def _(tree: exp.If, rows: Sequence[Names]) -> Any:
 @value.register(exp.Array)
 def _(tree: exp.Array, rows: Sequence[Names]) -> Any:
     return tuple(value(e, rows) for e in tree.expressions)
+
+
+@value.register(exp.GenerateSeries)
+def _(tree: exp.GenerateSeries, rows: Sequence[Names]) -> Any:
+    return tuple(range(value(tree.args["start"], rows), value(tree.args["end"], rows) + 1))
 
 
 @value.register(exp.Case)

@@ -7,6 +7,7 @@ versions this one consumes), or change (signed rows between the two, `WEIGHT` co
     differentiate.py  Δ: the linear, bilinear and keyed laws      affected.py     whose keys may have changed
     additive.py       counts and sums added to the table's own    restrict.py     a semi-join pushed to the scans
     accumulators.py   one COUNT, SUM, MIN or MAX of them          simplify.py     what cannot have rows is cut away
+    top.py            first rows, from the table's own
     matches.py        what the change of a join's side meets      check.py        the contract of a plan
     derivation.py     the relations that a plan names         literal_keys.py a few keys that are known, as literals
 """

@@ -30,7 +30,8 @@ class ChangePlan:
     For Shape.UPSERT `result` holds the rows that the keys in `affected` have now; `key` names the columns, in the
     order of the columns of `affected`. For Shape.ADDITIVE that is so for the groups in `affected` (no rows and None if
     there never are any), and every other group has its row in `additions`. For Shape.SIGNED `result` holds the net
-    change of the query with WEIGHT.
+    change of the query with WEIGHT. falling: the keys for which the sources are read although the table's own rows
+    might have told enough; None where they always are.
     """
 
     feeds: tuple[Feed, ...]
@@ -40,3 +41,4 @@ class ChangePlan:
     key: tuple[str, ...] | None
     affected: Named | None
     additions: Additions | None = None
+    falling: Named | None = None

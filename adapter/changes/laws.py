@@ -1,6 +1,6 @@
 """The law of change of each node, as data: what `explain` shows beside a node and the operator pages begin with.
 
-The laws themselves are carried out in `differentiate.py`, `affected.py`, `restrict.py` and `additive.py`.
+The laws themselves are carried out in `differentiate.py`, `affected.py`, `restrict.py`, `additive.py` and `top.py`.
 """
 
 from __future__ import annotations
@@ -54,6 +54,11 @@ PARTITIONS = Law(
 ONE_PARTITION = Law("keyed", "Δω(R) = ω(R⁺) − ω(R⁻)", "all rows: without PARTITION BY they are one partition")
 ADDITIVE = Law(
     "additive", "γ(R⁺) = γ(R⁻) ⊕ γ(ΔR)", "changed rows alone; groups that change and table cannot settle are keyed"
+)
+TOP = Law(
+    "top",
+    "τ(R⁺) = τ((τ(R⁻) − Δ⁻) ∪ Δ⁺), Δ⁺ and Δ⁻ = the rows of ΔR that came and that left",
+    "changed rows and the table's own; partitions that these cannot settle are keyed",
 )
 KEPT = Law(
     "kept",

@@ -17,6 +17,7 @@ from .derivation import CHANGE, ROWS, Binding, Derivation, at, net, nothing
 from .differentiate import change
 from .restrict import restrict
 from .simplify import simplify
+from .top import top
 
 
 def plan(
@@ -42,6 +43,8 @@ def plan(
         plan_ = _joined_once(model, declared or key, d, tidy)
     elif by_key and changed and own is not None and (found := added(model, own, d)) is not None:
         plan_ = _additive(model, found, tidy)
+    elif changed and own is not None and (first := top(model, own, key if by_key else None, d)) is not None:
+        plan_ = replace(first, result=replace(first.result, node=tidy(first.result.node)))
     elif by_key and changed and key == ():
         everything = d.keys(Unit(), "the one row")
         rows = Binding(ROWS, tidy(at(model, Time.AFTER)), "what it is now")
@@ -92,6 +95,7 @@ def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
     bindings = tuple(Binding(b.name, tidy(b.node), b.why) for b in d.bindings)
     read = _names_read(plan_.result.node) | ({plan_.affected.name} if plan_.affected else set())
     read |= _names_read(plan_.additions.rows) if plan_.additions else set()
+    read |= {plan_.falling.name} if plan_.falling else set()
     kept: list[Binding] = []
     for b in reversed(bindings):
         if b.name in read:

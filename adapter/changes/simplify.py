@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import singledispatch
 
 from ..algebra.expressions import columns
-from ..algebra.nodes import Aggregate, Filter, Generate, Join, JoinKind, Node, Project, Semi, UnionAll, Window
+from ..algebra.nodes import Aggregate, Filter, Generate, Join, JoinKind, Named, Node, Project, Semi, UnionAll, Window
 from ..algebra.transform import rebuild
 from .derivation import is_nothing, nothing
 
@@ -13,6 +14,11 @@ from .derivation import is_nothing, nothing
 def simplify(node: Node) -> Node:
     """The same relation; where it has no rows whatever the data, a single node that says so."""
     return rebuild(node, _cut)
+
+
+def without(node: Node, empty: Collection[str]) -> Node:
+    """The same relation, where named ones have turned out to have no rows."""
+    return rebuild(node, lambda n: nothing(n) if isinstance(n, Named) and n.name in empty else _cut(n))
 
 
 @singledispatch
@@ -34,6 +40,8 @@ def _(node: Project) -> Node:
 
 @_cut.register
 def _(node: Semi) -> Node:
+    if is_nothing(node.keys):
+        return nothing(node.child)
     return node.child if is_nothing(node.child) else node
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -12,6 +12,7 @@ from ..algebra.nodes import Named, Node
 from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.literal_keys import Values, with_literal_keys
+from ..changes.simplify import without
 from ..errors import TargetError
 from ..names import COPIES, PREFIX, WEIGHT
 from ..reading.relations import Columns
@@ -75,10 +76,20 @@ class Applier:
     def plan(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Applied:
         """Computes the plan's relations in order and applies the last one."""
         query = self._narrowing(work, renderer)
-        rows = {b.name: work.pin(b.name, sql.explained(b.why, query(b.node))) for b in plan.bindings}
-        result = sql.explained(plan.result.why, query(plan.result.node))
+        rows: dict[str, int] = {}
+        for b in plan.bindings:
+            rows[b.name] = work.pin(b.name, sql.explained(b.why, query(_without_empty(b.node, rows))))
+            upserted = plan.affected is not None and plan.shape is Shape.UPSERT
+            if upserted and b.name == plan.affected.name and rows[b.name] == 0:
+                return self._nothing()
+        result = sql.explained(plan.result.why, query(_without_empty(plan.result.node, rows)))
+        settled = "top" if plan.falling is not None and rows[plan.falling.name] == 0 else None
         if plan.shape is Shape.SIGNED:
-            return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q))
+            return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q), settled)
+        if settled is not None and plan.affected is not None and plan.key is not None:
+            self.weigh(rows[plan.affected.name])
+            # The rows are a part of what is computed already, and every one of the keys has one.
+            return self._upsert(plan.key, settled, rows[plan.affected.name], sql.upserts_of_rows(result))
         again = plan.affected is not None and rows[plan.affected.name] > 0
         if again:
             self.weigh(rows[plan.affected.name])
@@ -146,7 +157,8 @@ class Applier:
         """The relation of the rows that the table holds for the query."""
         return self.spec.target
 
-    def _signed(self, rows: int, pin: Callable[[str, str], int]) -> Applied:
+    def _signed(self, rows: int, pin: Callable[[str, str], int], technique: str | None = None) -> Applied:
+        """technique: what it is called, where that does not follow from how the rows are written."""
         if rows == 0:
             return self._nothing()
         came, left = self.measure.came_and_left(CHANGE)
@@ -158,27 +170,27 @@ class Applier:
         if self.checked:
             self.check_unique(sql.duplicates_after_change(self.spec.target, CHANGE, self.checked))
         if not left:
-            self._write(
-                "append", sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names)
-            )
-            return Applied("append", came, 0, 0)
+            name = technique or "append"
+            self._write(name, sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names))
+            return Applied(name, came, 0, 0)
         self.weigh(max(came, left))
         if self.key:
-            return self._upsert(
-                self.key, "merge", pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
-            )
+            upserts = pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
+            return self._upsert(self.key, technique or "merge", upserts)
         pin("held", sql.copies_held(self.spec.target, CHANGE, self.names))
         self._check_held()
         bounds = self._bounds(HELD, self.names)
-        self._write("retract", sql.merge_retractions(self.spec.target, CHANGE, HELD, self.names, bounds))
-        return Applied("retract", came, 0, left)
+        name = technique or "retract"
+        self._write(name, sql.merge_retractions(self.spec.target, CHANGE, HELD, self.names, bounds))
+        return Applied(name, came, 0, left)
 
-    def _upsert(self, key: tuple[str, ...], technique: str, rows: int) -> Applied:
+    def _upsert(self, key: tuple[str, ...], technique: str, rows: int, upserts: str = UPSERTS) -> Applied:
+        """upserts: their relation, or a query in parentheses."""
         if rows == 0:
             return self._nothing()
         comparable = [n for n, t in self.columns if problems.comparable(t)]
-        bounds = self._bounds(UPSERTS, key)
-        merge = sql.merge_upserts(self.spec.target, UPSERTS, key, self.names, comparable, bounds)
+        bounds = self._bounds(upserts, key)
+        merge = sql.merge_upserts(self.spec.target, upserts, key, self.names, comparable, bounds)
         written = self._write(technique, merge)
         return Applied(technique, written.inserted, written.updated, written.deleted)
 
@@ -206,3 +218,8 @@ class Applier:
                 why=f"for example {missing[0]!r}",
                 remedy="rebuild it with `dbt run --full-refresh`",
             )
+
+
+def _without_empty(node: Node, rows: Mapping[str, int]) -> Node:
+    """The same rows, asked of nothing that would be joined to no row."""
+    return without(node, {name for name, n in rows.items() if n == 0})

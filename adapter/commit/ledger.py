@@ -22,7 +22,7 @@ TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 CREATE, REWRITE, RECOMPUTE = "create", "rewrite", "recompute"
 """Techniques that compute the whole query: the first two write the whole table too, the last one the difference."""
 
-BY_MERGE = frozenset({"merge", "additive", "keyed", "retract"})
+BY_MERGE = frozenset({"merge", "additive", "keyed", "retract", "top"})
 """Techniques that take longer the more changed. Rows that only came are inserted, whatever the table holds."""
 
 

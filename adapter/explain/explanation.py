@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..algebra.keys import SourceKeys, unique_key
-from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, walk
+from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, Window, walk
 from ..changes.change_plan import ChangePlan, Shape
-from ..changes.laws import ADDITIVE, Law, law_of
+from ..changes.laws import ADDITIVE, TOP, Law, law_of
 from ..changes.plan import plan
 from ..commit import problems
 from ..commit.costs import never_anew, seconds
@@ -159,13 +159,13 @@ def _plan(seen: Seen) -> ChangePlan:
 
 
 def _steps(model: Node, shape: ChangePlan) -> tuple[Step, ...]:
-    additive = shape.shape is Shape.ADDITIVE
-    top = next((n for n in walk(model) if isinstance(n, Aggregate)), None) if additive else None
+    at_root = {Aggregate: ADDITIVE} if shape.shape is Shape.ADDITIVE else {Window: TOP} if shape.falling else {}
+    first = next((n for n in walk(model) if type(n) in at_root), None)
 
     def below(node: Node, depth: int) -> list[Step]:
         if _only_passes(node):
             return below(node.children[0], depth)
-        law = ADDITIVE if node is top else law_of(node)
+        law = at_root[type(node)] if node is first else law_of(node)
         return [Step(depth, node, law), *(s for c in node.children for s in below(c, depth + 1))]
 
     return tuple(below(model, 0))

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from ..algebra.expressions import Expr
 from ..changes.additive import FALLING
+from ..changes.top import FALLING_PARTITIONS
 from ..commit.costs import Past
 from ..commit.decide import Decision
 from ..commit.engine import Engine, Table, Written
@@ -96,7 +97,7 @@ class NotingEngine:
     def pin(self, name: str, sql: str, *, few: bool) -> int:
         """Relations have fewer and fewer rows, so that no two are taken for one."""
         self.statements.append(Statement(name, sql))
-        if self._case is Case.PLAIN and FALLING in name:
+        if self._case is Case.PLAIN and any(f in name for f in (FALLING, FALLING_PARTITIONS)):
             return 0
         return 1000 - len(self.statements)
 

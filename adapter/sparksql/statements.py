@@ -88,6 +88,11 @@ def upserts_from_rows(
     )
 
 
+def upserts_of_rows(rows: str) -> str:
+    """A query for rows as upserts, each of a key of its own."""
+    return f"(SELECT *, TRUE AS {quoted(PRESENT)} FROM (\n{rows}\n))"
+
+
 def upserts_from_change(change: str, key: Sequence[str], columns: Sequence[str]) -> str:
     """For each key of a net signed change: the row that came, or that only rows left."""
     return (

@@ -24,6 +24,8 @@ KEYS = "tests/laws/test_laws_of_change.py::test_affected_keys_miss_no_change"
 RESTRICT = "tests/laws/test_laws_of_change.py::test_restricting_is_a_semi_join"
 UPSERT = "tests/laws/test_change_plans.py::test_groups_that_show_their_key_are_upserted"
 ADDED = "tests/laws/test_change_plans.py::test_counts_and_sums_are_added_to_the_table"
+FIRST = "tests/laws/test_change_plans.py::test_first_rows_are_told_from_those_that_the_table_has"
+FIRST_OF_KEY = "tests/laws/test_change_plans.py::test_the_first_row_of_a_key_is_told_from_what_it_is_chosen_by"
 KEYED = (CHANGE, KEYS, RESTRICT, UPSERT)
 
 
@@ -195,20 +197,25 @@ OPERATORS = (
         "window",
         "Window: functions with OVER, ORDER BY with LIMIT",
         Window,
-        (laws.PARTITIONS, laws.ONE_PARTITION),
+        (laws.PARTITIONS, laws.ONE_PARTITION, laws.TOP),
         (
             Example(
-                "The partitions of the changed rows are computed again. Ties are broken by all columns, so that the "
-                "table does not waver. Of rows that are each the first of their partition, the partition is the key.",
+                "The partitions of the changed rows are computed again.",
+                "SELECT id, RANK() OVER (PARTITION BY customer ORDER BY amount DESC) AS place FROM orders",
+            ),
+            Example(
+                "The first row of each partition, which is its key: the table's own row is compared with those that "
+                "came and left. The source is read again only for a partition whose row left with none before it in its "
+                "place. Ties are broken by all columns, so that the table does not waver.",
                 "SELECT id, customer, day FROM orders\n"
                 "QUALIFY ROW_NUMBER() OVER (PARTITION BY customer ORDER BY day DESC) = 1",
             ),
             Example(
-                "ORDER BY with LIMIT is ROW_NUMBER() over all rows.",
+                "ORDER BY with LIMIT is ROW_NUMBER() over all rows; the first ones are told likewise.",
                 "SELECT id, amount FROM orders ORDER BY amount DESC LIMIT 3",
             ),
         ),
-        KEYED,
+        (*KEYED, FIRST, FIRST_OF_KEY),
     ),
 )
 
@@ -239,6 +246,10 @@ WRITES = {
     "additive": Example(
         "What the groups won and lost is added to their rows.",
         "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer",
+    ),
+    "top": Example(
+        "The first rows, told from those that the table has and from the change: by key, or as exact copies.",
+        "SELECT * FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY customer ORDER BY day DESC) = 1",
     ),
     "keyed": Example(
         "Each changed key gets the row that it has now. Rows with equal values are not written.",

@@ -27,7 +27,8 @@ def explained(sql: str, **options) -> Explanation:
     [
         (COUNTED, "(customer), derived from GROUP BY", ["additive", "keyed", "recompute"]),
         ("SELECT DISTINCT customer FROM orders", "(customer), derived from DISTINCT", ["keyed", "recompute"]),
-        (LATEST, "(customer), derived from ROW_NUMBER() … = 1", ["keyed", "recompute"]),
+        (LATEST, "(customer), derived from ROW_NUMBER() … = 1", ["top", "keyed", "recompute"]),
+        ("SELECT id FROM orders ORDER BY id LIMIT 3", "none: no columns are known", ["top", "retract", "recompute"]),
         (JOINED, "none: no columns are known to be unique", ["append", "retract", "recompute"]),
         ("SELECT 1 AS one", "none is needed: there is at most one row", ["create"]),
         ("SELECT COUNT(*) AS n FROM orders", "none is needed: there is at most one row", ["additive", "recompute"]),
@@ -67,6 +68,13 @@ def test_the_law_of_each_node() -> None:
         (2, "Aggregate", "keyed"),
         (3, "Scan", "source"),
     ]
+
+
+def test_the_law_of_first_rows() -> None:
+    laws = [(type(s.node).__name__, s.law.kind) for s in explained(LATEST).steps]
+    assert laws == [("Filter", "linear"), ("Window", "top"), ("Scan", "source")]
+    hidden = explained("SELECT id FROM orders ORDER BY amount LIMIT 3")
+    assert [s.law.kind for s in hidden.steps] == ["linear", "keyed", "linear", "source"]
 
 
 def test_what_is_recomputed_is_named_with_its_line() -> None:

@@ -81,7 +81,8 @@ class Queries:
         for _ in range(self.random.choice((0, 0, 1, 2))):
             query = self._query(depth - 1, None, tuple(_source(n, q) for n, q in ctes))
             ctes.append((self._name("cte"), query))
-        body = self._topped(self._query(depth, None, tuple(_source(n, q) for n, q in ctes)))
+        body = self._query(depth, None, tuple(_source(n, q) for n, q in ctes))
+        body = self._first_of_each(body) if self._chance(12) else self._topped(body)
         if not ctes:
             return body
         listed = ", ".join(f"{name} AS ({query.sql})" for name, query in ctes)
@@ -105,6 +106,34 @@ class Queries:
         ordered = ", ".join(f"{n}{self.random.choice(('', ' DESC'))}" for n in by)
         most, skipped = self.random.randint(1, 4), self.random.choice(("", "", " OFFSET 1"))
         return Query(f"{query.sql} ORDER BY {ordered} LIMIT {most}{skipped}", query.columns, min(query.rows, most))
+
+    def _first_of_each(self, query: Query) -> Query:
+        """The first rows of each partition, or of all, by an order that is complete: of a query or of a table."""
+        if self._chance(50):
+            table = self.random.choice(BASE)
+            query = Query(f"SELECT * FROM {table.text}", table.columns, table.rows)
+        inner, place = self._name("t"), self._name("c")
+        columns = [Column(f"{inner}.{c.text}", c.kind) for c in query.columns]
+        by = self.random.sample(columns, min(len(columns), self.random.choice((0, 1, 1, 1, 2))))
+        order = [c.text + self.random.choice(("", " DESC", " DESC NULLS FIRST")) for c in self._shuffled(columns)]
+        parts = [f"PARTITION BY {', '.join(c.text for c in by)}"] if by else []
+        call = f"ROW_NUMBER() OVER ({' '.join(parts)} ORDER BY {', '.join(order)})"
+        test = self.random.choice(("= 1", "= 1", "<= 2", "< 4"))
+        hidden = {c.text for c in columns if c not in by and self._chance(20)}
+        outputs = tuple(o for o, c in zip(query.columns, columns, strict=True) if c.text not in hidden) or query.columns
+        listed = [f"{inner}.{c.text}" for c in outputs]
+        if self._chance(40):
+            sql = f"SELECT {', '.join(listed)} FROM ({query.sql}) AS {inner} QUALIFY {call} {test}"
+            return Query(sql, outputs, query.rows)
+        ranked = f"SELECT {', '.join(f'{c.text}' for c in columns)}, {call} AS {place} FROM ({query.sql}) AS {inner}"
+        if self._chance(30):
+            listed.append(f"{inner}.{place}")
+            outputs = (*outputs, Column(place, "int"))
+        sql = f"SELECT {', '.join(listed)} FROM ({ranked}) AS {inner} WHERE {inner}.{place} {test}"
+        return Query(sql, outputs, query.rows)
+
+    def _shuffled(self, columns: Sequence[Column]) -> list[Column]:
+        return self.random.sample(columns, len(columns))
 
     # --- FROM
 
@@ -295,7 +324,7 @@ class Queries:
         by = self.random.sample(columns, min(len(columns), self.random.choice((0, 1, 1, 2))))
         parts = [f"PARTITION BY {', '.join(c.text for c in by)}"] if by else []
         if complete:
-            every = self.random.sample(columns, len(columns))
+            every = self._shuffled(columns)
             parts.append(f"ORDER BY {', '.join(c.text + self.random.choice(('', ' DESC')) for c in every)}")
         elif ordered or self._chance(30):
             direction = self.random.choice(("", " DESC NULLS LAST", " NULLS LAST"))

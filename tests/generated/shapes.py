@@ -90,6 +90,24 @@ SHAPES: dict[str, str] = {
     "qualify_top_two": (
         "SELECT store, qty FROM sales QUALIFY ROW_NUMBER() OVER (PARTITION BY store ORDER BY qty DESC) <= 2"
     ),
+    "latest_per_key_in_part": (
+        "SELECT store, day, UPPER(item) AS item FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY store ORDER BY day "
+        "DESC, qty, item, price, online, id) AS rn FROM sales) x WHERE rn = 1"
+    ),
+    "latest_of_a_join": (
+        "SELECT s.store, s.day, s.item, t.city FROM sales s LEFT JOIN stores t ON s.store = t.store QUALIFY "
+        "ROW_NUMBER() OVER (PARTITION BY s.store ORDER BY s.day DESC, s.item, t.city) = 1"
+    ),
+    "first_of_all": ("SELECT item, qty FROM sales QUALIFY ROW_NUMBER() OVER (ORDER BY qty DESC NULLS FIRST, item) = 1"),
+    "top_two_in_places": (
+        "SELECT store, qty, rn FROM (SELECT store, qty, ROW_NUMBER() OVER (PARTITION BY store ORDER BY qty DESC) AS rn "
+        "FROM sales) x WHERE rn < 3"
+    ),
+    "top_of_computed_partitions": (
+        "SELECT store, day, qty FROM sales QUALIFY ROW_NUMBER() OVER (PARTITION BY YEAR(day) ORDER BY qty, store, day) "
+        "<= 2"
+    ),
+    "limit_by_what_is_computed": "SELECT store, qty FROM sales ORDER BY qty * 2 DESC, store LIMIT 3",
     "windows_over_groups": (
         "SELECT store, SUM(qty) AS q, RANK() OVER (ORDER BY SUM(qty) DESC) AS r, SUM(SUM(qty)) OVER () AS t "
         "FROM sales GROUP BY store"

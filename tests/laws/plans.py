@@ -13,7 +13,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from dbt_spark_dynamic.algebra.expressions import Expr, column, integer
+from dbt_spark_dynamic.algebra.expressions import Expr, column, columns, integer
 from dbt_spark_dynamic.algebra.nodes import (
     Aggregate,
     AsOf,
@@ -108,6 +108,65 @@ def _summing_call(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
     if one_in(draw, 4):
         call = exp.Filter(this=call, expression=exp.Where(this=draw(predicates(names)).tree.copy()))
     return Expr.of(call)
+
+
+@st.composite
+def first_plans(draw: st.DrawFn, keyed: bool = False) -> Node:
+    """The first rows of each partition, or of all rows, under projections that rename, hide and compute columns.
+
+    Orders are complete, as `settled` makes them: those that are written, then all other columns. keyed: one row of each
+    partition, whose columns and what is ordered by first are shown."""
+    below = draw(_leaves() if one_in(draw, 2) else _joins(Size(1, 1)) if keyed else plans(Size(2, 1)))
+    partition = columns(_some(draw, below.columns, 1)) if not one_in(draw, 4) else ()
+    if not keyed and one_in(draw, 6):
+        partition = (_operand(draw, below.columns),)
+    rest = tuple(n for n in below.columns if column(n) not in partition) or below.columns
+    written = _some(draw, rest, 1 if keyed else 0)
+    by = [_ordered(draw, n) for n in written]
+    by += [exp.Ordered(this=column(n).tree.copy(), nulls_first=True) for n in below.columns if n not in written]
+    by = [o for o in by if Expr.of(o.this) not in partition] or by
+    most = 1 if keyed else pick(draw, (1, 1, 2, 3))
+    call = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[e.tree.copy() for e in partition] or None,
+        order=exp.Order(expressions=by),
+        over="OVER",
+    )
+    node: Node = Window(below, partition, (("place", Expr.of(call)),))
+    if one_in(draw, 3):
+        names = (*below.columns, "place")
+        node = Project(node, (*((f"s{i}", column(n)) for i, n in enumerate(names[:-1])), ("place", column("place"))))
+    first = Expr.of(exp.EQ(this=column("place").tree.copy(), expression=exp.Literal.number(1)))
+    node = Filter(node, first if keyed else draw(_at_most("place", most)))
+    hidden = {n for n in node.columns if one_in(draw, 2 if keyed or n == "place" else 6)}
+    if keyed:
+        hidden -= {n for n, below_ in _shown_as(node).items() if below_ in {written[0], *(e.column for e in partition)}}
+    shown = tuple((f"r{i}", column(n)) for i, n in enumerate(node.columns) if n not in hidden)
+    more = tuple((f"c{i}", draw(scalars(node.columns))) for i in range(pick(draw, (0, 0, 1))))
+    return Project(node, (*shown, *more) or (("c", integer(1)),))
+
+
+def _shown_as(node: Node) -> dict[str, str | None]:
+    """The columns of a filter above a window, and what those of the window are called."""
+    (child,) = node.children
+    return {n: e.column for n, e in child.outputs} if isinstance(child, Project) else {n: n for n in node.columns}
+
+
+def _ordered(draw: st.DrawFn, name: str) -> exp.Ordered:
+    return exp.Ordered(this=column(name).tree.copy(), desc=one_in(draw, 2), nulls_first=one_in(draw, 2))
+
+
+@st.composite
+def _at_most(draw: st.DrawFn, name: str, most: int) -> Expr:
+    place = column(name).tree.copy()
+    said = [
+        exp.LTE(this=place, expression=exp.Literal.number(most)),
+        exp.LT(this=place, expression=exp.Literal.number(most + 1)),
+        exp.GTE(this=exp.Literal.number(most), expression=place),
+    ]
+    if most == 1:
+        said = [exp.EQ(this=place, expression=exp.Literal.number(1)), *said]
+    return Expr.of(exp.paren(pick(draw, said)) if one_in(draw, 4) else pick(draw, said))
 
 
 def _scan_only(size: Size) -> st.SearchStrategy[Node]:

@@ -5,20 +5,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
 from dbt_spark_dynamic.algebra.clock import CLOCK
-from dbt_spark_dynamic.algebra.evaluate import Bag, Table, evaluate
+from dbt_spark_dynamic.algebra.evaluate import Bag, Row, Table, evaluate
 from dbt_spark_dynamic.algebra.expressions import Expr, column
-from dbt_spark_dynamic.algebra.nodes import Aggregate, Join, Node, Scan, walk, weighted
+from dbt_spark_dynamic.algebra.nodes import (
+    Aggregate,
+    Filter,
+    Join,
+    Node,
+    Project,
+    Scan,
+    Window,
+    scans,
+    walk,
+    weighted,
+)
 from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.change_plan import ChangePlan, Shape
 from dbt_spark_dynamic.changes.plan import plan
+from dbt_spark_dynamic.changes.simplify import without
+from dbt_spark_dynamic.dialect import parse_expression
 
 from .carrying_out import OWN, added, applied, bound, key_places, meaning
-from .plans import grouped_plans, plans, summed_plans
+from .plans import first_plans, grouped_plans, plans, summed_plans
 from .states import KEYS, SOURCES, Script, State, scripts
 
 NOTHING: frozenset[str] = frozenset()
@@ -48,6 +62,57 @@ def test_counts_and_sums_are_added_to_the_table(model: Node, script: Script) -> 
             assert planned.shape is Shape.ADDITIVE
             table = _refreshed(table, model, planned, before, after)
         assert table == meaning(model, after)
+
+
+@given(first_plans(), scripts(refreshes=3), st.booleans(), st.booleans())
+def test_first_rows_are_told_from_those_that_the_table_has(
+    model: Node, script: Script, simplified: bool, by_key: bool
+) -> None:
+    """By the law of first rows where the table shows enough, which reads R for falling partitions alone."""
+    table = meaning(model, script.states[0])
+    for before, after, touched in script.refreshes:
+        planned = plan(model, touched, KEYS, own(model), by_key=by_key, simplified=simplified)
+        table = _refreshed(table, model, planned, before, after)
+        assert table == meaning(model, after)
+
+
+@given(first_plans(keyed=True), scripts(refreshes=3))
+def test_the_first_row_of_a_key_is_told_from_what_it_is_chosen_by(model: Node, script: Script) -> None:
+    """Other columns may be computed or hidden."""
+    table = meaning(model, script.states[0])
+    for before, after, touched in script.refreshes:
+        planned = plan(model, touched, {}, own(model))
+        assert planned.falling is not None or not touched & {s.source for s in scans(model)}
+        assert planned.falling is None or planned.shape is Shape.UPSERT
+        table = _refreshed(table, model, planned, before, after)
+        assert table == meaning(model, after)
+
+
+@pytest.mark.parametrize(
+    ("came", "falls"),
+    [
+        ((3, 0, 9), False),
+        ((1, 1, 9), True),
+        ((3, 1, 0), True),
+        ((1, 1, 5), False),
+        ((9, 2, 0), False),
+    ],
+)
+def test_what_is_level_by_the_columns_that_are_shown_falls(came: Row, falls: bool) -> None:
+    """The table shows x and y, and orders by x, k and y."""
+    order = [exp.Ordered(this=column(n).tree.copy(), nulls_first=True) for n in ("x", "k", "y")]
+    place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order), over="OVER")
+    rows = Scan("s.a", "a", (("k", "k"), ("x", "x"), ("y", "y")))
+    first = Filter(Window(rows, (), (("place", Expr.of(place)),)), Expr.of(parse_expression("place = 1")))
+    model = Project(first, (("x", column("x")), ("y", column("y"))))
+    none = {source: Counter() for source in SOURCES} | {CLOCK: Counter([(0,)])}
+    before = none | {"s.a": Counter([(2, 1, 5)])}
+    after = none | {"s.a": Counter([(2, 1, 5), came])}
+    planned = plan(model, frozenset({"s.a"}), {}, own(model))
+    held = Table(model.columns, meaning(model, before))
+    now = bound(planned.feeds, planned.bindings, before, after, held)
+    assert planned.falling is not None and bool(now.named[planned.falling.name]) is falls
+    assert _refreshed(held.rows, model, planned, before, after) == meaning(model, after)
 
 
 def own(model: Node) -> Own:
@@ -109,6 +174,9 @@ def _refreshed(table: Bag, model: Node, planned: ChangePlan, before: State, afte
     now = bound(planned.feeds, planned.bindings, before, after, Table(model.columns, table))
     result = evaluate(planned.result.node, now)
     _assert_own_names(planned)
+    if planned.falling is not None:
+        empty = {name for name, rows in now.named.items() if not rows}
+        assert planned.falling.name not in empty or not scans(without(planned.result.node, empty))
     if planned.shape is Shape.SIGNED:
         assert planned.result.node.columns == weighted(model.columns)
         _assert_net(result)
