@@ -17,7 +17,7 @@ CHANGES = (
     "DELETE FROM sales WHERE id = 10",
     "DELETE FROM sales WHERE id = 499",
 )
-"""One row each. The last is of its customer's latest day."""
+"""One row each. The last is of its customer's latest day: a first row that leaves, with none in its place."""
 
 MODELS = {
     "filtered": "SELECT id, amount * 2 AS doubled FROM sales WHERE amount > 1",
@@ -46,9 +46,9 @@ COSTS = {
     "distinct_days": ((8, 11, 1, 1), (6, 3, 0, 0), (8, 11, 1, 3), (8, 10, 1, 2)),
     "totals": ((9, 9, 0, 2), (9, 9, 0, 2), (9, 12, 0, 2), (9, 12, 0, 2)),
     "ranked": ((11, 17, 2, 4), (11, 19, 2, 4), (11, 17, 2, 4), (11, 17, 2, 4)),
-    "last_of_each": ((9, 10, 1, 3), (9, 11, 1, 1), (9, 10, 1, 2), (9, 10, 1, 2)),
-    "last_three_of_each": ((0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0)),
-    "last_ten": ((0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0)),
+    "last_of_each": ((9, 10, 0, 3), (8, 7, 0, 0), (8, 7, 0, 0), (10, 14, 1, 2)),
+    "last_three_of_each": ((13, 17, 0, 4), (10, 8, 0, 0), (10, 8, 0, 0), (13, 20, 1, 2)),
+    "last_ten": ((13, 16, 0, 3), (10, 7, 0, 0), (10, 7, 0, 0), (13, 18, 1, 4)),
 }
 """For each of CHANGES: SQL statements sent; jobs that Spark ran; scans of `sales` itself, of which its change feed is
 none; files that the commit added, change data among them."""

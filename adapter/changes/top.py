@@ -118,14 +118,13 @@ def top(model: Node, own: Own, key: tuple[str, ...] | None, d: Derivation) -> Ch
     ranking = _ranking(model)
     if ranking is None:
         return None
-    by = tuple(ranking.restored[c] for e in ranking.window.partition if (c := e.column) in ranking.restored)
-    names = tuple(e.column for e in by if e.column is not None)
-    keyed = ranking.most == 1 and len(names) == len(ranking.window.partition) and key is not None
-    if keyed and set(names) == set(key or ()):
+    shown = [ranking.restored.get(e.column or "") for e in ranking.window.partition]
+    names = tuple(e.column if e is not None else None for e in shown)
+    if ranking.most == 1 and key is not None and set(names) == set(key):
         # Below groups it is cheaper to know whose result may have changed than what it was and is.
         if any(isinstance(n, Aggregate | Window) for n in walk(ranking.ranked)):
             return None
-        return _upserted(model, ranking, own, names, d)
+        return _upserted(model, ranking, own, tuple(n for n in names if n is not None), d)
     return _signed(ranking, own, key, d)
 
 
@@ -210,9 +209,10 @@ def _of_feed(node: Node, partition: tuple[Expr, ...], d: Derivation) -> tuple[Na
                 return None
             partition = tuple(e.substitute(below) for e in partition)
         node = node.child
+    if not isinstance(node, Named) or all(f.name != node.name for f in d.feeds.values()):
+        return None
     names = tuple(e.column for e in partition if e.column is not None)
-    is_feed = isinstance(node, Named) and any(f.name == node.name for f in d.feeds.values())
-    return (node, names) if is_feed and len(names) == len(partition) else None  # type: ignore[return-value]
+    return (node, names) if len(names) == len(partition) else None
 
 
 def _named(pattern: str, of: Sequence[object]) -> tuple[str, ...]:

@@ -79,8 +79,8 @@ class Applier:
         rows: dict[str, int] = {}
         for b in plan.bindings:
             rows[b.name] = work.pin(b.name, sql.explained(b.why, query(_without_empty(b.node, rows))))
-            upserted = plan.affected is not None and plan.shape is Shape.UPSERT
-            if upserted and b.name == plan.affected.name and rows[b.name] == 0:
+            upserted = plan.affected if plan.shape is Shape.UPSERT else None
+            if upserted is not None and b.name == upserted.name and not rows[b.name]:
                 return self._nothing()
         result = sql.explained(plan.result.why, query(_without_empty(plan.result.node, rows)))
         settled = "top" if plan.falling is not None and rows[plan.falling.name] == 0 else None
