@@ -11,8 +11,6 @@ import pytest
 
 from integration_tests.conftest import DbtProject
 
-pytestmark = pytest.mark.every_connection
-
 CONTRACT = """
 models:
   - name: m
@@ -51,6 +49,7 @@ def replaced(project: DbtProject) -> int:
     return sum("REPLACE" in row["operation"] for row in project.sql("DESCRIBE HISTORY m"))
 
 
+@pytest.mark.every_connection
 def test_a_contract_is_enforced_by_delta(project: DbtProject) -> None:
     project.write("models/models.yml", CONTRACT)
     write(project)
@@ -93,6 +92,7 @@ def test_a_contract_holds_for_every_kind_of_table(project: DbtProject, materiali
     assert rows(project) == [(1, 10), (2, 20)]
 
 
+@pytest.mark.every_connection
 def test_what_is_configured_is_applied_in_place(project: DbtProject) -> None:
     write(project)
     project.dbt("run")
@@ -155,6 +155,7 @@ def test_an_option_that_cannot_be_had_is_refused(project: DbtProject, config: di
     assert {row["tableName"] for row in project.sql("SHOW TABLES")} == {"t"}
 
 
+@pytest.mark.every_connection
 def test_hooks_run_in_their_order_and_see_the_table(project: DbtProject) -> None:
     project.sql("CREATE TABLE log (what STRING, n INT) USING delta")
     note = f"insert into {project.schema}.log "
@@ -171,6 +172,7 @@ def test_hooks_run_in_their_order_and_see_the_table(project: DbtProject) -> None
     assert [tuple(row) for row in logged] == [("before begin", 0), ("inside", 0), ("done", 2), ("after commit", 2)]
 
 
+@pytest.mark.every_connection
 def test_a_model_changes_its_kind_without_losing_rows_or_readers(project: DbtProject) -> None:
     """Each step over what the one before has left, and readers of the table see no moment without it."""
     steps = (
@@ -228,6 +230,7 @@ def test_aliases_schemas_tags_and_unit_tests(project: DbtProject) -> None:
     project.sql(f"DROP SCHEMA {project.schema}_marts CASCADE")
 
 
+@pytest.mark.every_connection
 def test_docs_and_freshness_know_the_table(project: DbtProject) -> None:
     write(project, persist_docs={"relation": True, "columns": True})
     project.write(
