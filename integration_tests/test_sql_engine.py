@@ -37,6 +37,7 @@ def tables(maintained: Maintained) -> Maintained:
         ("SELECT COUNT(*) AS n FROM t", "additive"),
         ("SELECT a.k, b.x FROM t a JOIN t b ON a.k = b.k", "retract"),
         ("SELECT k, ROW_NUMBER() OVER (ORDER BY k, x) AS place FROM t", "retract"),
+        ("SELECT k, x FROM t WHERE x > 0 ORDER BY k DESC, x LIMIT 3", "top"),
         ("SELECT k, x FROM t CROSS JOIN (SELECT HISTOGRAM_NUMERIC(k, 2) AS h FROM t)", "recompute"),
     ],
 )
@@ -57,6 +58,20 @@ def test_an_append(tables: Maintained) -> None:
     tables.sql("INSERT INTO t VALUES (4, 4), (4, 4)")
     outcome = tables.refresh("m")
     assert (outcome.technique, outcome.rows_inserted, tables.difference("m")) == ("append", 2, 0)
+
+
+def test_a_table_is_written_anew(tables: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dbt_spark_dynamic.commit.costs.LARGE", 1)
+    monkeypatch.setattr("dbt_spark_dynamic.commit.costs.WORTHWHILE", 0.0)
+    tables.sql("SET spark.sql.sources.partitionOverwriteMode = dynamic")
+    partitioned = {"layout": "PARTITIONED BY (k)", "partition_by": ("k",)}
+    tables.refresh("m", sql="SELECT k, AVG(x) AS x FROM t GROUP BY k", **partitioned)
+    tables.sql("DELETE FROM t WHERE k IS NULL")
+    tables.sql("UPDATE t SET x = 7")
+    outcome = tables.refresh("m", **partitioned)
+    assert (outcome.code, outcome.technique, tables.difference("m")) == (Code.RECOMPUTE, "rewrite", 0)
+    assert tables.session.conf.get("spark.sql.sources.partitionOverwriteMode") == "dynamic"
+    assert tables.refresh("m", **partitioned).code is Code.NO_CHANGE
 
 
 def test_settings_do_not_outlive_the_commit(tables: Maintained) -> None:

@@ -28,7 +28,11 @@ def _cut(node: Node) -> Node:
 
 @_cut.register
 def _(node: Filter) -> Node:
-    return node.child if is_nothing(node.child) else node
+    if is_nothing(node) or not is_nothing(node.child):
+        return node
+    # The condition stays below the false one: what stands above may be wrong of rows that it does not meet, and an
+    # engine may look at them before it finds that none are asked for.
+    return nothing(Filter(node.child.children[0], node.predicate))
 
 
 @_cut.register
