@@ -28,13 +28,14 @@ FILES = (
 MINUTES = 30
 
 
-@pytest.mark.parametrize("connection", [name for name in CONNECTIONS if name != "session"])
-def test_the_same_tests_over(connection: str, request: pytest.FixtureRequest, spark: object) -> None:
+@pytest.mark.parametrize("other", [name for name in CONNECTIONS if name != "session"])
+def test_the_same_tests_over(other: str, request: pytest.FixtureRequest, spark: object) -> None:
+    """spark: fetches Delta's jars where that was never done."""
     if request.config.getoption("--connection") != "session":
         pytest.skip("these tests are run over one connection already")
     quiet = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "every_connection"]
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", *quiet, "--connection", connection, *(str(HERE / file) for file in FILES)],
+        [sys.executable, "-m", "pytest", *quiet, "--connection", other, *(str(HERE / file) for file in FILES)],
         cwd=HERE.parent, capture_output=True, text=True, timeout=MINUTES * 60, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout[-8000:] + ran.stderr[-2000:]
