@@ -21,7 +21,6 @@ FILES = (
     "test_versioned_table.py",
     "test_temporal_join.py",
     "test_changelog.py",
-    "test_generic_tests.py",
     "test_seeds.py",
     "test_connections.py",
 )

@@ -9,8 +9,6 @@ import pytest
 from integration_tests.conftest import DbtProject
 from integration_tests.maintained import Maintained
 
-pytestmark = pytest.mark.every_connection
-
 
 def different(project: DbtProject, model: str, query: str) -> int:
     return Maintained(project.session, project.schema, {model: query}).difference(model)
@@ -49,6 +47,7 @@ PER_COUNTRY = (
 )
 
 
+@pytest.mark.every_connection
 def test_a_chain_over_models_of_every_kind(shop: DbtProject) -> None:
     shop.dbt("build")
     assert shop.responses()["per_country"]["code"] == "CREATED"
@@ -115,6 +114,7 @@ def test_a_model_may_change_its_kind_in_every_direction(dbt_project: DbtProject)
             assert dbt_project.responses()["m"]["code"] == "CREATED"
 
 
+@pytest.mark.every_connection
 def test_a_failing_model_says_where_and_leaves_the_others_alone(dbt_project: DbtProject) -> None:
     dbt_project.sql("CREATE TABLE t USING delta AS SELECT 1 AS id")
     source = f"{dbt_project.schema}.t"
@@ -129,6 +129,7 @@ def test_a_failing_model_says_where_and_leaves_the_others_alone(dbt_project: Dbt
     assert {row["tableName"] for row in dbt_project.sql("SHOW TABLES")} == {"t", "good"}
 
 
+@pytest.mark.every_connection
 def test_layout_and_properties_are_those_of_the_configuration(dbt_project: DbtProject) -> None:
     dbt_project.sql("CREATE TABLE t USING delta AS SELECT 1 AS id, 'a' AS part")
     dbt_project.model(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 import yaml
 
 from integration_tests.conftest import DbtProject
@@ -18,7 +17,6 @@ def results(project: DbtProject) -> dict[str, tuple[str, int]]:
     return {r["unique_id"].split(".")[2]: (r["status"], r["failures"]) for r in found}
 
 
-@pytest.mark.every_connection
 def test_what_the_generic_tests_find(dbt_project: DbtProject) -> None:
     dbt_project.sql("CREATE TABLE events (k STRING, v INT, at INT) USING delta")
     dbt_project.sql("INSERT INTO events VALUES ('a', 1, 1), ('a', 2, 3), ('b', 1, 2)")

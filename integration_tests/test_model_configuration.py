@@ -155,7 +155,6 @@ def test_an_option_that_cannot_be_had_is_refused(project: DbtProject, config: di
     assert {row["tableName"] for row in project.sql("SHOW TABLES")} == {"t"}
 
 
-@pytest.mark.every_connection
 def test_hooks_run_in_their_order_and_see_the_table(project: DbtProject) -> None:
     project.sql("CREATE TABLE log (what STRING, n INT) USING delta")
     note = f"insert into {project.schema}.log "

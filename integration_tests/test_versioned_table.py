@@ -89,7 +89,6 @@ def test_every_commit_of_a_table_that_is_written_in_place_is_a_version(dbt_proje
     assert [tuple(r) for r in ages] == [("Wien", None), ("Graz", None), ("Linz", None), ("Rom", 40)]
 
 
-@pytest.mark.every_connection
 def test_a_snapshot_goes_on_as_a_versioned_table(dbt_project: DbtProject) -> None:
     dbt_project.sql("CREATE TABLE orders (id INT, state STRING, at TIMESTAMP) USING delta")
     dbt_project.sql(f"INSERT INTO orders VALUES (1, 'new', {at('09:00')}), (2, 'new', {at('09:00')})")
@@ -125,7 +124,6 @@ def test_a_snapshot_goes_on_as_a_versioned_table(dbt_project: DbtProject) -> Non
     assert dbt_project.sql("SELECT COUNT(*) FROM m WHERE id = 2 AND dbt_valid_to IS NOT NULL")[0][0] == 1
 
 
-@pytest.mark.every_connection
 def test_a_history_begins_with_what_time_travel_knows_of_a_table(dbt_project: DbtProject) -> None:
     """At the time of each commit the history is the table AS OF that time, and a temporal join meets those rows."""
     dbt_project.sql(
