@@ -89,6 +89,24 @@ def test_every_commit_of_a_table_that_is_written_in_place_is_a_version(dbt_proje
     assert [tuple(r) for r in ages] == [("Wien", None), ("Graz", None), ("Linz", None), ("Rom", 40)]
 
 
+def test_a_ranking_over_time(dbt_project: DbtProject) -> None:
+    """What its changelog keeps are events: who stood there before is not to be taken for who stands there now."""
+    dbt_project.sql("CREATE TABLE scores (id INT, score INT) USING delta")
+    dbt_project.sql("INSERT INTO scores VALUES (1, 10), (2, 20), (3, 5)")
+    best = f"select id, score from {dbt_project.schema}.scores order by score desc limit 2"
+    dbt_project.model(
+        "m", best, materialized="versioned_table", unique_key="id", strategy="check", check_cols="all"
+    )  # fmt: skip
+    dbt_project.dbt("run")
+    for score in (30, 1, 15):
+        dbt_project.sql(f"UPDATE scores SET score = {score} WHERE id = 3")
+        dbt_project.dbt("run")
+        assert dbt_project.responses()["m"]["code"] == "INCREMENTAL"
+        current = dbt_project.sql("SELECT id, score FROM m WHERE dbt_valid_to IS NULL ORDER BY score DESC")
+        assert current == dbt_project.sql(best)
+    assert dbt_project.sql("SELECT COUNT(*) FROM m WHERE id = 3")[0][0] == 2
+
+
 def test_a_snapshot_goes_on_as_a_versioned_table(dbt_project: DbtProject) -> None:
     dbt_project.sql("CREATE TABLE orders (id INT, state STRING, at TIMESTAMP) USING delta")
     dbt_project.sql(f"INSERT INTO orders VALUES (1, 'new', {at('09:00')}), (2, 'new', {at('09:00')})")

@@ -210,8 +210,7 @@ class Refresh:
                 self._commit(touch(self.spec.target), new)
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry), **self._said())
             self._weigh(changed_rows(self.seen, work.changes))
-            own = own_table(self.target.name, self.model, self.checked)
-            plan = work.plan(own, self.key)
+            plan = work.plan(self._own(), self.key)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
             temporal: Mapping[AsOf, Technique] = {}
             if work.rows_in > MANY_ROWS:
@@ -234,6 +233,11 @@ class Refresh:
         finally:
             work.forget()
         return again(entry, why)
+
+    def _own(self) -> Own | None:
+        """The table as a relation that its change plan may read."""
+        assert self.target is not None
+        return own_table(self.target.name, self.model, self.checked)
 
     def _weigh(self, changed: Changed | None) -> None:
         """Raises Dearer where so many rows changed, or are to be made again, that writing the table anew is cheaper."""

@@ -197,6 +197,9 @@ class Journal(Refresh):
             f"FROM (\n{rows}\n) GROUP BY {names}, {time} HAVING {weight} <> 0"
         )
 
+    def _own(self) -> None:
+        """Its rows are events, not those of the query."""
+
     def _applier(self, entry: Entry) -> Appender:
         return Appender(
             self.engine, self.spec, self.model.columns, None, (), entry, self._commit, self._check_unique,
@@ -246,7 +249,7 @@ class Appender(Applier):
     timed: Callable[[str], str]
     ignore: Callable[[int], None]
 
-    def _signed(self, rows: int, pin: Callable[[str, str], int]) -> Applied:
+    def _signed(self, rows: int, pin: Callable[[str, str], int], technique: str | None = None) -> Applied:
         return self.append(f"({self.timed(f'SELECT * FROM {CHANGE}')})", rows)
 
     def held(self) -> str:
