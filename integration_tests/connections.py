@@ -21,6 +21,7 @@ from dbt_spark_dynamic.embedded.jars import installed_delta
 from dbt_spark_dynamic.embedded.java import find_java_home
 from dbt_spark_dynamic.embedded.session import open_remote, open_session, running_root
 from dbt_spark_dynamic.embedded.settings import EmbeddedSettings, cache_folder
+from integration_tests.kafka_broker import free_port
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,12 +137,6 @@ CONNECTIONS: dict[str, Callable[[Path, Mapping[str, str]], AbstractContextManage
     "connect": connect,
 }
 """Each takes the folder of the tables and Spark's settings. Which one it is is decided once in a process."""
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @contextmanager
