@@ -53,6 +53,31 @@ def test_a_table_is_maintained_by_sql_alone(tables: Maintained, sql: str, techni
     assert tables.refresh("m").code is Code.NO_CHANGE
 
 
+@pytest.mark.parametrize("sql_alone", [False, True])
+def test_what_is_pinned_is_computed_once(tables: Maintained, sql_alone: bool) -> None:
+    """Spark does not find a cached query that has a WITH in one that has another."""
+    session = tables.session
+
+    def execute(statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        frame = session.sql(statement)
+        return frame.columns, [tuple(row) for row in frame.collect()]
+
+    engine: Engine = SqlEngine(execute, lambda _: None) if sql_alone else ClassicEngine(session)
+    ids = "WITH r AS (SELECT id, id % 7 AS x FROM RANGE(6000)) SELECT a.id, b.x FROM r a JOIN r b ON a.id = b.id"
+    nested = "WITH p AS (SELECT * FROM pinned), q AS (SELECT * FROM p) SELECT p.x FROM p JOIN q ON p.id = q.id"
+    assert engine.pin("pinned", ids, few=False) == 6000
+    assert engine.pin("nested", nested, few=False) == 6000
+    for name in ("pinned", "nested"):
+        summed = f"WITH again AS (SELECT x FROM {name}) SELECT SUM(x) AS s FROM again"
+        assert engine.rows(summed) == [(17_997,)]
+        ((plan,),) = engine.rows(f"EXPLAIN {summed}")
+        read = plan.split("InMemoryRelation")[0]
+        assert "InMemoryTableScan" in read or f"Scan In-memory table {name}" in read
+    for name in ("nested", "pinned"):
+        engine.unpin(name)
+    assert not session.catalog.tableExists("pinned")
+
+
 def test_an_append(tables: Maintained) -> None:
     tables.refresh("m", sql="SELECT k, x FROM t WHERE x > 1")
     tables.sql("INSERT INTO t VALUES (4, 4), (4, 4)")

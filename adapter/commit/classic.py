@@ -135,17 +135,26 @@ class ClassicEngine:
         return int(rows.size())
 
     def _pin_many(self, name: str, frame: Any) -> int:
-        kept = frame.persist()
+        """Computed once and kept in memory, on disk where that is short.
+
+        Not by DataFrame.persist: Spark finds what it keeps by comparing plans, and does not find a view that has a WITH
+        in a query that has one too. And a plan that holds the plans of all that it reads takes long to plan and, for
+        Spark's listeners, to tell. So what is kept is an RDD and no plan: a leaf."""
+        plan = frame._jdf.queryExecution()
+        leaf = self._jspark.internalCreateDataFrame(plan.toRdd(), frame._jdf.schema(), False)
+        level = self._java("org.apache.spark.storage.StorageLevel").MEMORY_AND_DISK()
+        relations = getattr(self._java("org.apache.spark.sql.execution.columnar.InMemoryRelation$"), "MODULE$")
+        kept = relations.apply(level, leaf.queryExecution(), self._java("scala.Option").empty())
         self._pinned[name] = kept
-        count = kept.count()
-        kept.createOrReplaceTempView(name)
-        return int(count)
+        held = self._java("org.apache.spark.sql.classic.Dataset").ofRows(self._jspark, kept)
+        held.createOrReplaceTempView(name)
+        return int(held.count())
 
     def unpin(self, name: str) -> None:
         kept = self._pinned.pop(name, None)
         self._spark.catalog.dropTempView(name)
         if kept is not None:
-            kept.unpersist()
+            kept.cacheBuilder().clearCache(False)
 
     def write(self, sql: str, settings: Mapping[str, str]) -> Written:
         if all(kept is None for kept in self._pinned.values()):

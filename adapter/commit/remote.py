@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..reading.relations import Columns
+from ..sparksql.inlined import inlined
 from .describe import DeltaState, look_up
 from .engine import DESCRIBE, SqlError, Table, Written
 from .history import commit_time, parse_actions
@@ -82,7 +83,7 @@ class SqlEngine:
 
     def pin(self, name: str, sql: str, *, few: bool) -> int:
         """Cached on the executors; `few` makes no difference where rows cannot be kept on the driver."""
-        self._execute(f"CACHE TABLE {name} AS {sql}")
+        self._execute(f"CACHE TABLE {name} AS {inlined(sql)}")
         return int(self.rows(f"SELECT COUNT(*) FROM {name}")[0][0])
 
     def unpin(self, name: str) -> None:
