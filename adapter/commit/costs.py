@@ -15,14 +15,35 @@ LARGE = 32 * 2**20
 cost of its statements, as it is of a rebuild. Also of a table up to which any number of its rows is soon merged."""
 
 LITTLE = 0.05
-"""Share of the rows below which a refresh is by change whatever it takes: a table that is written anew shows all of its
-rows to those who read its change feed, as many as twenty changes of this size would."""
+"""Share of the rows that is little."""
 
-MOST_TIMES = 2.0
-"""What a refresh by change may take, as a multiple of computing anew."""
+AGAIN = 8
+"""One refresh in so many is by change although a small table is sooner written anew: it may have become quicker, and
+nothing else would tell."""
 
-WORTHWHILE = 3.0
-"""Seconds below which nothing is saved: as much as two refreshes of the same change differ."""
+
+@dataclass(frozen=True)
+class Bar:
+    """What has to be so before a table is written anew. share: of the rows, those that changed at the least; times: of
+    computing anew, what a refresh by change takes more than; saved: seconds, at the least; timed: whether one by change
+    must have been timed, and rows that only came count too, although they may only have to be inserted."""
+
+    share: float
+    times: float
+    saved: float
+    timed: bool
+
+    def is_met(self, found: Expected) -> bool:
+        return found.by_change > self.times * found.anew and found.by_change - found.anew >= self.saved
+
+
+OF_TABLES = Bar(LITTLE, 2.0, 3.0, timed=False)
+"""A table that is written anew shows all of its rows to those who read its change feed, as many as twenty changes of
+that share would; two refreshes of the same change differ by as many seconds."""
+
+OF_SMALL_TABLES = Bar(0.0, 1.25, 1.0, timed=True)
+"""Of less than LARGE bytes: the ten best, or totals by group. To read all of its rows costs nobody anything, and what
+computing it anew takes is reading the sources, which a refresh by change may have to do more than once."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +99,13 @@ class Past:
 @dataclass(frozen=True)
 class Changed:
     """rows: of a source, those that changed, or of the table, those that are to be made again; of: how many it has;
-    share: of all that is read, what changed. The text says it in a clause."""
+    share: of all that is read, what changed; only_came: whether no row left. The text says it in a clause."""
 
     rows: int
     of: int
     share: float
     source: str | None = None
+    only_came: bool = False
 
     def __str__(self) -> str:
         if self.source is None:
@@ -108,7 +130,7 @@ class Source:
         return min(self.changed * self.row, float(self.size))
 
 
-def changed_of(sources: Iterable[Source]) -> Changed | None:
+def changed_of(sources: Iterable[Source], *, only_came: bool = False) -> Changed | None:
     """What changed of all sources, told of the one with most of it. None if no row did or sizes are not known."""
     listed = list(sources)
     size = sum(s.size for s in listed)
@@ -116,7 +138,7 @@ def changed_of(sources: Iterable[Source]) -> Changed | None:
     if most is None or most.part <= 0 or any(s.changed and not s.part for s in listed):
         return None
     rows = max(most.changed, round(most.size / most.row))
-    return Changed(most.changed, rows, sum(s.part for s in listed) / size, most.name)
+    return Changed(most.changed, rows, sum(s.part for s in listed) / size, most.name, only_came)
 
 
 @dataclass(frozen=True)
@@ -125,10 +147,6 @@ class Expected:
 
     by_change: float
     anew: float
-
-    @property
-    def anew_is_cheaper(self) -> bool:
-        return self.by_change > MOST_TIMES * self.anew and self.by_change - self.anew >= WORTHWHILE
 
     def __str__(self) -> str:
         return f"expected {seconds(self.by_change)} by change, {seconds(self.anew)} anew"
@@ -152,22 +170,28 @@ def expected(past: Past, size: int, share: float, untimed: Slowness) -> Expected
     return Expected(least + max(0.0, much - least) * share / past.much.share, anew)
 
 
-def why_anew(past: Past, size: int, changed: Changed | None, untimed: Slowness) -> str | None:
+def why_anew(past: Past, size: int, changed: Changed | None, untimed: Slowness, bar: Bar) -> str | None:
     """Why the table is sooner computed and written anew than maintained by this change; None if it is not, or if
     nothing says so."""
-    if changed is None or never_anew(size, changed) is not None:
+    if changed is None or never_anew(past, size, changed, bar) is not None:
         return None
     found = expected(past, size, changed.share, untimed)
-    return f"{changed}: {found}" if found is not None and found.anew_is_cheaper else None
+    return f"{changed}: {found}" if found is not None and bar.is_met(found) else None
 
 
-def never_anew(size: int, changed: Changed | None) -> str | None:
+def never_anew(past: Past, size: int, changed: Changed | None, bar: Bar) -> str | None:
     """Why a refresh is by change whatever it takes; None if that is weighed."""
     if size < LARGE:
         return f"the sources have less than {LARGE // 2**20} MB"
     if changed is None:
-        return "nothing says how many rows changed, or they only came"
-    return f"less than {LITTLE:.0%} of the rows changed" if changed.share < LITTLE else None
+        return "nothing says how many rows changed"
+    if bar.timed:
+        least = min((took.share for took in (past.little, past.much) if took is not None), default=None)
+        # What more rows took says nothing of a fourth of them.
+        return "none by so few rows was timed yet" if least is None or changed.share < least / 4 else None
+    if changed.only_came:
+        return "rows only came"
+    return f"less than {bar.share:.0%} of the rows changed" if changed.share < bar.share else None
 
 
 def seconds(time: float) -> str:

@@ -7,7 +7,21 @@ from dataclasses import dataclass, field, replace
 
 from ..algebra.kept import is_kept
 from ..errors import TargetError
-from .costs import BY_KEY, BY_ROW, Changed, Expected, Source, changed_of, expected, why_anew
+from .costs import (
+    AGAIN,
+    BY_KEY,
+    BY_ROW,
+    LARGE,
+    OF_SMALL_TABLES,
+    OF_TABLES,
+    Bar,
+    Changed,
+    Expected,
+    Source,
+    changed_of,
+    expected,
+    why_anew,
+)
 from .engine import Engine
 from .layout import Layout, layout
 from .ledger import Entry, Position, written_as
@@ -75,17 +89,17 @@ def _maintained(seen: Seen, entry: Entry, spec: Spec, engine: Engine) -> Decisio
 
 
 def changed_rows(seen: Seen, changes: Mapping[str, Change]) -> Changed | None:
-    """What changed of all that the model reads; None where the sources do not say it. Rows that only came say little of
-    what a refresh takes: they may only have to be inserted."""
-    if all(c.only_came for c in changes.values()) or any(c.rows is None or not c.row_size for c in changes.values()):
+    """What changed of all that the model reads; None where the sources do not say it."""
+    if not changes or any(c.rows is None or not c.row_size for c in changes.values()):
         return None
     tables = {name: seen.catalog.tables[name] for name in seen.model.sources}
     if not size_of_sources(seen):
         return None
-    return changed_of(
+    sources = (
         Source(name, t.size, c.rows or 0, c.row_size or 0.0) if (c := changes.get(name)) else Source(name, t.size)
         for name, t in tables.items()
     )
+    return changed_of(sources, only_came=all(c.only_came for c in changes.values()))
 
 
 def size_of_sources(seen: Seen) -> int:
@@ -98,7 +112,16 @@ def dearer(seen: Seen, spec: Spec, changed: Changed | None) -> str | None:
     """Why a change of so many rows is not worth maintaining the table by; None if it is."""
     if seen.position is None or not may_be_rewritten(seen, spec):
         return None
-    return why_anew(seen.position.past, size_of_sources(seen), changed, BY_KEY if seen.key is not None else BY_ROW)
+    past, size, untimed = seen.position.past, size_of_sources(seen), BY_KEY if seen.key is not None else BY_ROW
+    reasons = (why_anew(past, size, changed, untimed, bar) for bar in bars(seen))
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def bars(seen: Seen) -> tuple[Bar, ...]:
+    """Of which one has to be met before the table is written anew."""
+    entry = seen.position.entry if seen.position is not None else None
+    small = seen.target is not None and 0 < seen.target.size < LARGE
+    return (OF_TABLES, OF_SMALL_TABLES) if small and entry and (entry.sequence + 1) % AGAIN else (OF_TABLES,)
 
 
 def costs(seen: Seen, changed: Changed | None) -> Expected | None:

@@ -22,7 +22,7 @@ TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 CREATE, REWRITE, RECOMPUTE = "create", "rewrite", "recompute"
 """Techniques that compute the whole query: the first two write the whole table too, the last one the difference."""
 
-BY_MERGE = frozenset({"merge", "additive", "keyed", "retract", "top"})
+BY_CHANGE = frozenset({"merge", "additive", "keyed", "retract", "top", "no_op"})
 """Techniques that take longer the more changed. Rows that only came are inserted, whatever the table holds."""
 
 
@@ -133,7 +133,7 @@ class Position:
         entry = self.entry
         # A difference takes longer than writing anew; where nothing else was timed, it is the best that is known.
         anew = entry.technique in (CREATE, REWRITE) or (entry.technique == RECOMPUTE and entry.past.anew is None)
-        if not entry.started or not (anew or (entry.technique in BY_MERGE and entry.share is not None)):
+        if not entry.started or not (anew or (entry.technique in BY_CHANGE and entry.share is not None)):
             return entry.past
         took = Took((self.commit.made - entry.started) / 1000, entry.size, 1.0 if anew else entry.share or 0.0)
         return entry.past.then(took, anew=anew)

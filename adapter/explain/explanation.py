@@ -11,7 +11,7 @@ from ..changes.laws import ADDITIVE, TOP, Law, law_of
 from ..changes.plan import plan
 from ..commit import problems
 from ..commit.costs import never_anew, seconds
-from ..commit.decide import Decision, changed_rows, costs, decide, may_be_rewritten, size_of_sources
+from ..commit.decide import Decision, bars, changed_rows, costs, decide, may_be_rewritten, size_of_sources
 from ..commit.engine import Engine, SqlError
 from ..commit.look import Seen, look
 from ..commit.outcome import Code
@@ -122,10 +122,12 @@ def _weighed(decision: Decision, seen: Seen, spec: Spec) -> str:
     found = costs(seen, changed)
     if found is None:
         return ""
-    if not found.anew_is_cheaper:
+    met = [bar for bar in bars(seen) if bar.is_met(found)]
+    if not met:
         return f": {found}"
     asked = "the model does not leave it open" if not may_be_rewritten(seen, spec) else None
-    return f": {found}, but {asked or never_anew(size_of_sources(seen), changed)}"
+    assert seen.position is not None
+    return f": {found}, but {asked or never_anew(seen.position.past, size_of_sources(seen), changed, met[-1])}"
 
 
 def _cases(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> tuple[Rehearsed, ...]:

@@ -24,7 +24,8 @@ CREATED = 1_700_000_000_000
 @dataclass
 class GrownShop(Shop):
     """updated: rows of orders that an UPDATE rewrote since the table was built, inserted: that came instead; rows: of
-    every source; past: what the table's refreshes took before the one that built it; timed: whether that was timed."""
+    every source; past: what the table's refreshes took before the one that built it; timed: whether that was timed;
+    sequence: its number; size: bytes of the table."""
 
     spec: Spec
     updated: int = 0
@@ -32,6 +33,8 @@ class GrownShop(Shop):
     rows: int = ROWS
     past: Past = field(default_factory=Past)
     timed: bool = True
+    sequence: int = 1
+    size: int = 1000
     _entry: Entry | None = None
     _key: tuple[str, ...] | None = None
 
@@ -41,8 +44,8 @@ class GrownShop(Shop):
         size = self.rows * ROW * len(sources)
         self._key = seen.key
         self._entry = Entry(
-            sources, seen.definition, "create", "g", 1, -1, seen.model.columns, started=CREATED if self.timed else 0,
-            size=size, past=self.past,
+            sources, seen.definition, "create", "g", self.sequence, -1, seen.model.columns,
+            started=CREATED if self.timed else 0, size=size, past=self.past,
         )  # fmt: skip
 
     def table(self, name: str) -> Table | None:
@@ -50,7 +53,7 @@ class GrownShop(Shop):
             if self._entry is None:
                 return None
             properties = {KEY_PROPERTY: "\n".join(self._key)} if self._key else {}
-            return Table(TARGET, Kind.DELTA, self._entry.columns, "m", 0, "/m", properties, size=1000)
+            return Table(TARGET, Kind.DELTA, self._entry.columns, "m", 0, "/m", properties, size=self.size)
         found = super().table(name)
         if found is None:
             return None

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dbt_spark_dynamic.commit.costs import Past, Took
+from dbt_spark_dynamic.commit.costs import LARGE, Past, Took
 from dbt_spark_dynamic.commit.decide import Decision, decide
 from dbt_spark_dynamic.commit.history import Commit, read_commit
 from dbt_spark_dynamic.commit.ledger import USER_METADATA, Entry, Position
@@ -50,6 +50,19 @@ def test_earlier_refreshes_say_what_is_cheaper() -> None:
     assert decided(updated=9_000_000, past=quick).code is Code.INCREMENTAL
 
 
+def test_a_small_table_is_written_anew_where_little_took_longer_than_everything() -> None:
+    """Rows that only came count too; but a fourth of them, and one refresh in eight, are by change."""
+    slow = Past(little=Took(31.0, 10_000_000 * 20, 0.009))
+    for changes in ({"updated": 90_000}, {"inserted": 90_000}, {"updated": 25_000}):
+        found = decided(past=slow, **changes)
+        assert (found.code, found.rewrite) == (Code.RECOMPUTE, True)
+        assert found.reason is not None and found.reason.endswith(" s by change, 20 s anew")
+    assert decided(past=slow, updated=20_000).code is Code.INCREMENTAL
+    assert decided(past=slow, updated=90_000, sequence=7).code is Code.INCREMENTAL
+    assert decided(past=slow, updated=90_000, size=LARGE).code is Code.INCREMENTAL
+    assert decided(past=Past(little=Took(24.0, 10_000_000 * 20, 0.009)), updated=90_000).code is Code.INCREMENTAL
+
+
 @pytest.mark.parametrize(
     "asked",
     [
@@ -87,7 +100,8 @@ def test_an_explanation_says_what_each_technique_takes_and_which_is_chosen() -> 
 
 def test_an_explanation_of_a_refresh_by_change() -> None:
     said = explain(SPEC, GrownShop(SPEC, updated=90_000))
-    assert said.next_run == "INCREMENTAL, because 1 of 1 sources changed: expected 31 s by change, 20 s anew"
+    weighed = "expected 31 s by change, 20 s anew, but none by so few rows was timed yet"
+    assert said.next_run == f"INCREMENTAL, because 1 of 1 sources changed: {weighed}"
     asked = replace(SPEC, refresh_mode=RefreshMode.INCREMENTAL)
     said = explain(asked, GrownShop(asked, updated=9_000_000))
     assert said.next_run.endswith(": expected 102 s by change, 20 s anew, but the model does not leave it open")
