@@ -1,0 +1,1 @@
+select * from {{ ref('int_lines') }} where return_flag = 'R'

@@ -1,0 +1,2 @@
+select supplier_id, count(*) as returns, sum(revenue) as refunded
+from {{ ref('int_returns') }} group by supplier_id

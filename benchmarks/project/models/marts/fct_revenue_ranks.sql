@@ -1,0 +1,2 @@
+select nation, customer_id, spent, rank() over (partition by nation order by spent desc) as place
+from {{ ref('dim_customers') }}

@@ -1,0 +1,129 @@
+"""`python -m benchmarks.tpch`: the 22 queries of TPC-H as dynamic tables, refreshed beside being built."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from integration_tests.coverage.queries import generated, settled, texts
+from integration_tests.maintained import Maintained
+
+from .refresh_functions import Change
+from .report import Refreshed, mean, page
+from .session import benchmark_session, console_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SHARES = (0.00001, 0.001, 0.01, 0.1)
+"""Of the orders, those that come, and with deletes as many that go."""
+
+ROOT = Path(__file__).parents[1]
+
+BUILD = "CREATE OR REPLACE TABLE built USING delta AS {}"
+
+
+class TpcH:
+    """scale: of the generator, 1 is 6 M lines; numbers: of the queries."""
+
+    def __init__(self, spark: SparkSession, scale: str, numbers: Sequence[int], say: Callable[[str], None]) -> None:
+        self._folder = generated("tpch", scale)
+        self.models = {n: sql for n, sql in texts(self._folder).items() if not numbers or n in numbers}
+        self._tables = Maintained(spark, "tpch")
+        self._spark, self._say = spark, say
+        self._build: dict[int, float] = {}
+
+    def load(self) -> None:
+        self._tables.sql("CREATE SCHEMA tpch")
+        self._tables.sql("USE tpch")
+        for file in sorted(self._folder.glob("*.parquet")):
+            self._say(f"loading {file.stem}")
+            self._tables.sql(
+                f"CREATE TABLE {file.stem} USING delta TBLPROPERTIES ('delta.enableChangeDataFeed'='true',"
+                f" 'delta.enableDeletionVectors'='true') AS SELECT * FROM parquet.`{file}`"
+            )
+
+    def build(self) -> None:
+        """All tables, and what building each takes: by CREATE TABLE AS, after the first has warmed the process."""
+        for n, sql in self.models.items():
+            self._say(f"building query {n}")
+            self._tables.refresh(f"q{n}", sql=sql)
+            self._build[n] = self._timed(BUILD.format(sql))
+
+    def change(self, change: Change, compare: bool) -> Iterable[Refreshed]:
+        """One change of the sources, and a refresh of every table."""
+        self._say(f"changing {change.share:.3%}, {change.kind}")
+        orders = self._spark.table("orders").count()
+        for statement in change.statements(orders):
+            self._tables.sql(statement)
+        for n, sql in self.models.items():
+            self._say(f"{change.share:.3%}, {change.kind}: query {n}")
+            started = time.perf_counter()
+            outcome = self._tables.refresh(f"q{n}", sql=sql)
+            seconds = time.perf_counter() - started
+            yield Refreshed(
+                n, change.share, change.kind, outcome.technique or outcome.code.value, seconds, self._build[n],
+                len(self._tables.statements), self._equal(n) if compare else None,
+            )  # fmt: skip
+
+    def _equal(self, n: int) -> bool:
+        held = Counter(map(tuple, self._tables.sql(f"SELECT * FROM q{n}")))
+        if held == Counter(map(tuple, self._tables.sql(self.models[n]))):
+            return True
+        return held == Counter(map(tuple, self._tables.sql(settled(self._spark, self.models[n]))))
+
+    def _timed(self, statement: str) -> float:
+        started = time.perf_counter()
+        self._tables.sql(statement)
+        return time.perf_counter() - started
+
+
+@click.command()
+@click.option("--scale", default="1", show_default=True, help="Of the generator: 1 is 6 M lines.")
+@click.option("--query", "numbers", multiple=True, type=int, help="Only this one (may be given several times).")
+@click.option("--share", "shares", multiple=True, type=float, help="Only this share of the orders.")
+@click.option("--compare/--no-compare", default=True, help="Each table with its query, after each refresh.")
+def tpch(scale: str, numbers: tuple[int, ...], shares: tuple[float, ...], compare: bool) -> None:
+    """Each query as a dynamic table: what a refresh takes beside CREATE TABLE AS, by how much changed and where."""
+    console = console_of(140)
+    found: list[Refreshed] = []
+    with benchmark_session(console) as (spark, _), console.status("") as status:
+        run = TpcH(spark, scale, numbers, status.update)
+        run.load()
+        run.build()
+        cases = [
+            (share, recent, mixed) for share in shares or SHARES for recent in (False, True) for mixed in (False, True)
+        ]
+        for number, (share, recent, mixed) in enumerate(cases, 1):
+            these = []
+            for refreshed in run.change(Change(share, mixed, recent, number), compare):
+                these.append(refreshed)
+                console.print(line(refreshed))
+            found += these
+            least = min(r.ratio for r in these)
+            console.print(f"{share:.3%} {these[0].kind}: mean {mean(these):.2f}x, least {least:.2f}x")
+    kept = ROOT / f"build/bench/tpch-{scale}.json"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps([asdict(r) for r in found]))
+    (ROOT / "docs/benchmarks.md").write_text(page(found, scale))
+    if wrong := [r for r in found if r.equal is False]:
+        console.print(f"query {wrong[0].query} does not equal its query after {wrong[0].kind}", style="red")
+        sys.exit(1)
+
+
+def line(refreshed: Refreshed) -> str:
+    r = refreshed
+    said = f"{r.share:.3%} {r.kind:18} q{r.query:<3} {r.technique:12} {r.seconds:6.2f} s, built in {r.build:6.2f} s"
+    return f"{said} {r.ratio:5.2f}x {r.statements:3} statements{'' if r.equal is not False else ', NOT EQUAL'}"
+
+
+if __name__ == "__main__":
+    tpch()
