@@ -130,6 +130,8 @@ def _refuse_compiled_sqlglot() -> None:
 
 _refuse_compiled_sqlglot()
 
+DIALECT = DeltaSpark()
+
 
 def parse(sql: str) -> exp.Expression:
     """One statement as a tree, without its comments: those that are printed are ours.
@@ -137,7 +139,7 @@ def parse(sql: str) -> exp.Expression:
     Raises sqlglot.errors.SqlglotError where it is not Spark SQL that sqlglot knows."""
     from sqlglot import parse_one
 
-    tree = parse_one(sql, dialect=DeltaSpark).transform(_any_as_aggregate, copy=False)
+    tree = parse_one(sql, dialect=DIALECT).transform(_any_as_aggregate, copy=False)
     for node in tree.walk():
         node.comments = None
     return tree
@@ -185,6 +187,7 @@ def without_as_of(sql: str) -> str:
     return sql
 
 
-def print_sql(tree: exp.Expression, *, pretty: bool = False) -> str:
-    """The tree as Spark SQL. Raises sqlglot.errors.UnsupportedError rather than print another meaning."""
-    return tree.sql(dialect=DeltaSpark, unsupported_level=ErrorLevel.RAISE, pretty=pretty)
+def print_sql(tree: exp.Expression, *, pretty: bool = False, copy: bool = True) -> str:
+    """The tree as Spark SQL. Raises sqlglot.errors.UnsupportedError rather than print another meaning. copy=False: of
+    a tree that nobody needs any more, as printing changes it."""
+    return tree.sql(dialect=DIALECT, unsupported_level=ErrorLevel.RAISE, pretty=pretty, copy=copy)

@@ -29,6 +29,7 @@ from .select_list import has_limit, lower_select_list, top, unordered
 from .set_operations import combined
 from .subqueries import Subqueries, whole_clauses
 from .temporal import Versions, check_keys, versions
+from .types import Types
 from .windows import named_windows
 
 ALLOWED_IN_SELECT = {
@@ -53,13 +54,17 @@ JOINS = {
 
 @dataclass
 class Lowering:
-    """deterministic: the user's own functions that give equal values for equal arguments; sources: every table that is
-    read."""
+    """ask: what types the engine says that a relation has; deterministic: the user's own functions that give equal
+    values for equal arguments; sources: every table that is read; typer: the types of any relation read so far."""
 
     catalog: Catalog
-    typer: Typer
+    ask: Typer
     deterministic: frozenset[str] = frozenset()
     sources: dict[str, Relation] = field(default_factory=dict)
+    typer: Typer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.typer = Types(self.ask, self.sources)
 
     def query(self, tree: exp.Expression, ctes: Mapping[str, Node]) -> Node:
         """A SELECT, a set operation or one in parentheses. Its columns have the names the SQL gives them."""
@@ -117,8 +122,9 @@ class Lowering:
 
     def _one_type(self, inputs: tuple[Node, ...]) -> tuple[Node, ...]:
         """The inputs, cast to the types of their union: a term of the change with one input must have them too."""
+        types = tuple(self.typer(i) for i in inputs)
         wanted = self.typer(UnionAll(inputs))
-        return tuple(cast_to(i, self.typer(i), wanted) for i in inputs)
+        return tuple(cast_to(i, have, wanted) for i, have in zip(inputs, types, strict=True))
 
     def _select(self, tree: exp.Select, ctes: Mapping[str, Node]) -> Node:
         self._only(tree, ALLOWED_IN_SELECT, "a SELECT")
@@ -216,12 +222,12 @@ class Lowering:
         if (side, kind) not in JOINS:
             raise refuse(f"{side} {kind} JOIN".strip(), "has no law of change here yet", join)
         self._only(join, {"this", "on", "using", "kind", "side", "method", "hint"}, "a JOIN")
-        before = set(name.lower() for name, _ in scope.visible)
         met = self._versions(left, join, scope, ctes) if as_of(join) is not None else None
         right = met.node if met is not None else self._item(join.this, scope, ctes, joining=True)
         item = scope.items.pop()
         using = tuple(i.name for i in join.args.get("using") or ())
         if (join.args.get("method") or "").upper() == "NATURAL":
+            before = {name.lower() for name, _ in scope.visible}
             using = tuple(user for user, _ in item.columns if user.lower() in before)
         elif join.args.get("method"):
             raise refuse(f"{join.args['method']} JOIN", "is not maintained", join)

@@ -52,22 +52,25 @@ class Subqueries:
 
     def where(self, node: Node, predicate: exp.Expression) -> Node:
         """The rows that meet the predicate, still in the user's names."""
+        plain: list[Expr] = []  # Those that nothing has been joined for since.
         for part in _parts(predicate):
             negated, test = _test(part)
+            kind = JoinKind.ANTI if negated else JoinKind.SEMI
             if isinstance(test, exp.Exists) and isinstance(test.this, exp.Query):
-                node = self._exists(node, test, JoinKind.ANTI if negated else JoinKind.SEMI)
+                node, plain = self._exists(place(node, *plain), test, kind), []
             elif isinstance(test, exp.In) and test.args.get("query") is not None:
-                node = self._in(node, test, JoinKind.ANTI if negated else JoinKind.SEMI)
+                node, plain = self._in(place(node, *plain), test, kind), []
             else:
                 e = Expr.of(scalar(resolve(self.replaced(part), self.scope, {}), "WHERE"))
-                node = self.attached(node)
-                if e.columns <= set(node.columns):
-                    node = place(node, e)
+                if self.waiting:
+                    node, plain = self.attached(place(node, *plain)), []
+                if e.columns <= node.column_set:
+                    plain.append(e)
                 else:
-                    self._correlated(e, node)
-        return node
+                    self._correlated(e)
+        return place(node, *plain)
 
-    def _correlated(self, e: Expr, node: Node) -> None:
+    def _correlated(self, e: Expr) -> None:
         if self.scope.parent is None:
             raise refuse("a condition", "reads columns that are not in FROM", e.tree)
         self.scope.correlated.append(e)
