@@ -7,6 +7,7 @@ meaning is ever run.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from sqlglot import ErrorLevel, exp
 from sqlglot.dialects.spark import Spark
@@ -82,6 +83,18 @@ class DeltaSpark(Spark):
             "STD": exp.Stddev.from_arg_list,
             **{name.upper(): _by_name(name) for name in AGGREGATES_BY_NAME},
         }
+
+        STATEMENT_PARSERS = {
+            **Spark.Parser.STATEMENT_PARSERS,
+            TokenType.TABLE: lambda self: exp.select("*").from_(self._parse_table_parts()),
+        }
+
+        def parse(self, raw_tokens, sql=None):
+            """`window(` is the function; what names a window stands before AS."""
+            for token, after in pairwise(raw_tokens):
+                if token.token_type is TokenType.WINDOW and after.token_type is TokenType.L_PAREN:
+                    token.token_type = TokenType.VAR
+            return super().parse(raw_tokens, sql)
 
         def _parse_version(self) -> exp.Version | None:
             first, second = self._curr, self._next

@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from ..algebra.expressions import null
 from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, Semi, UnionAll, Unit
 from ..algebra.prune import prune
@@ -21,6 +23,13 @@ PLAIN = re.compile(
     r"(array<)*((tiny|small|big)?int|float|double|decimal\(\d+,\d+\)|string|date|timestamp(_ntz)?|boolean|binary)>*"
 )
 """Types of which a NULL can be written."""
+
+
+def fields(data_type: str) -> tuple[str, ...]:
+    """The names of the fields of a struct, or of the structs in an array."""
+    tree = exp.DataType.build(data_type, dialect="spark")
+    struct = tree if tree.is_type("struct") else tree.expressions[0]
+    return tuple(field.name for field in struct.expressions)
 
 
 @dataclass
