@@ -7,6 +7,7 @@ meaning is ever run.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from sqlglot import ErrorLevel, exp
 from sqlglot.dialects.spark import Spark
@@ -83,6 +84,18 @@ class DeltaSpark(Spark):
             **{name.upper(): _by_name(name) for name in AGGREGATES_BY_NAME},
         }
 
+        STATEMENT_PARSERS = {
+            **Spark.Parser.STATEMENT_PARSERS,
+            TokenType.TABLE: lambda self: exp.select("*").from_(self._parse_table_parts()),
+        }
+
+        def parse(self, raw_tokens, sql=None):
+            """`window(` is the function; what names a window stands before AS."""
+            for token, after in pairwise(raw_tokens):
+                if token.token_type is TokenType.WINDOW and after.token_type is TokenType.L_PAREN:
+                    token.token_type = TokenType.VAR
+            return super().parse(raw_tokens, sql)
+
         def _parse_version(self) -> exp.Version | None:
             first, second = self._curr, self._next
             version = super()._parse_version()
@@ -130,6 +143,8 @@ def _refuse_compiled_sqlglot() -> None:
 
 _refuse_compiled_sqlglot()
 
+DIALECT = DeltaSpark()
+
 
 def parse(sql: str) -> exp.Expression:
     """One statement as a tree, without its comments: those that are printed are ours.
@@ -137,7 +152,7 @@ def parse(sql: str) -> exp.Expression:
     Raises sqlglot.errors.SqlglotError where it is not Spark SQL that sqlglot knows."""
     from sqlglot import parse_one
 
-    tree = parse_one(sql, dialect=DeltaSpark).transform(_any_as_aggregate, copy=False)
+    tree = parse_one(sql, dialect=DIALECT).transform(_any_as_aggregate, copy=False)
     for node in tree.walk():
         node.comments = None
     return tree
@@ -185,6 +200,7 @@ def without_as_of(sql: str) -> str:
     return sql
 
 
-def print_sql(tree: exp.Expression, *, pretty: bool = False) -> str:
-    """The tree as Spark SQL. Raises sqlglot.errors.UnsupportedError rather than print another meaning."""
-    return tree.sql(dialect=DeltaSpark, unsupported_level=ErrorLevel.RAISE, pretty=pretty)
+def print_sql(tree: exp.Expression, *, pretty: bool = False, copy: bool = True) -> str:
+    """The tree as Spark SQL. Raises sqlglot.errors.UnsupportedError rather than print another meaning. copy=False: of
+    a tree that nobody needs any more, as printing changes it."""
+    return tree.sql(dialect=DIALECT, unsupported_level=ErrorLevel.RAISE, pretty=pretty, copy=copy)

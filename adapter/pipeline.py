@@ -83,8 +83,8 @@ def compile_model(
     Raises Impossible for one with a temporal join that is not maintained: Spark cannot run it as it is written.
     """
 
-    def types(node: Node) -> tuple[str, ...]:
-        return tuple(t for _, t in types_of(print_sql(Renderer(undated).query(node))))
+    def ask(node: Node) -> tuple[str, ...]:
+        return tuple(t for _, t in types_of(print_sql(Renderer(undated).query(node), copy=False)))
 
     try:
         tree = parse(sql)
@@ -93,7 +93,7 @@ def compile_model(
         refusal = Refusal("SQL that the parser does not know", f"({first})", volatility=Volatility.VOLATILE)
         return Model(sql, result, {}, _digest(sql, result), refusal=refusal)
     declare(tree, deterministic)
-    lowering = Lowering(catalog, types, deterministic)
+    lowering = Lowering(catalog, ask, deterministic)
     try:
         node = lowering.query(tree, {})
         unmapped = [r for r in lowering.sources.values() if r.kind is not Kind.DELTA]
@@ -114,7 +114,7 @@ def compile_model(
                 "put it into WHERE", volatility=Volatility.VOLATILE,
             )  # fmt: skip
         outputs = tuple(zip((n for n, _ in result), columns(node.columns), strict=True))
-        whole = settled(prune(Project(node, outputs)), types)
+        whole = settled(prune(Project(node, outputs)), lowering.typer, dict(result))
         named = ripening(whole) if joined_once else whole
         return Model(sql, result, dict(lowering.sources), _digest(show(named), result), node=named, tree=tree)
     except Refusal as refusal:

@@ -7,6 +7,7 @@ the undated clock; a change plan says for each of its expressions whether it mea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 
 from sqlglot import exp
 
@@ -39,7 +40,8 @@ def read_by(model: Node) -> frozenset[str]:
 
 def misplaced(model: Node) -> Expr | None:
     """An expression that reads the clock and is not the condition of a filter, if there is one."""
-    found = (e for n in walk(model) if not isinstance(n, Filter) for e in _expressions(vars(n).values()))
+    nodes = (n for n in walk(model) if not isinstance(n, Filter))
+    found = (e for n in nodes for e in _expressions(getattr(n, f.name) for f in fields(n)))
     return next((e for e in found if reads(e)), None)
 
 

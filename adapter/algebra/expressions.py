@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from sqlglot import exp
 
@@ -38,11 +38,12 @@ class Expr:
 
     def substitute(self, by: Mapping[str, Expr]) -> Expr:
         """The expression with each column named in `by` replaced."""
-        if not self.columns & by.keys():
+        replaced = self.columns & by.keys()
+        if not replaced:
             return self
         if (name := self.column) is not None:
             return by[name]
-        return Expr.of(replace_columns(self.tree, {name: e.tree for name, e in by.items()}))
+        return Expr.of(replace_columns(self.tree, {name: by[name].tree for name in replaced}))
 
     def rename(self, to: Mapping[str, str]) -> Expr:
         return self.substitute({old: column(new) for old, new in to.items()})
@@ -54,6 +55,8 @@ def replace_columns(tree: exp.Expression, by: Mapping[str, exp.Expression]) -> e
     def put(node: exp.Expression) -> exp.Expression:
         return operand(by[node.name]) if isinstance(node, exp.Column) and node.name in by else node
 
+    if isinstance(tree, exp.Column) and tree.name in by:
+        return operand(by[tree.name])
     return tree.copy().transform(put, copy=False)
 
 
@@ -63,6 +66,7 @@ def operand(tree: exp.Expression) -> exp.Expression:
     return exp.paren(tree) if is_operator else tree.copy()
 
 
+@lru_cache(maxsize=4096)
 def column(name: str) -> Expr:
     """The expression that is a column and nothing else."""
     tree = exp.Column(this=exp.to_identifier(name, quoted=True))
@@ -80,9 +84,15 @@ def integer(value: int) -> Expr:
 
 def cast(of: Expr, data_type: str) -> Expr:
     """`CAST(of AS data_type)`, the type in Spark's own spelling."""
-    return Expr.of(exp.Cast(this=of.tree.copy(), to=exp.DataType.build(data_type, dialect="spark")))
+    return Expr.of(exp.Cast(this=of.tree.copy(), to=_data_type(data_type).copy()))
 
 
+@lru_cache(maxsize=256)
+def _data_type(text: str) -> exp.DataType:
+    return exp.DataType.build(text, dialect="spark")
+
+
+@lru_cache(maxsize=256)
 def null(data_type: str) -> Expr:
     """`CAST(NULL AS data_type)`"""
     return cast(Expr.of(exp.Null()), data_type)
@@ -90,12 +100,15 @@ def null(data_type: str) -> Expr:
 
 def conjuncts(predicate: Expr) -> list[Expr]:
     """The parts of an AND, in order."""
-    tree = predicate.tree
-    while isinstance(tree, exp.Paren):
-        tree = tree.this
-    if isinstance(tree, exp.And):
-        return [e for side in (tree.this, tree.expression) for e in conjuncts(Expr.of(side))]
-    return [predicate]
+    found, waiting = [], [predicate.tree]
+    while waiting:
+        tree = waiting.pop()
+        inner = tree.unnest()
+        if isinstance(inner, exp.And):
+            waiting += [inner.expression, inner.this]
+        else:
+            found.append(tree)
+    return [Expr.of(tree) for tree in found] if len(found) > 1 else [predicate]
 
 
 def conjunction(parts: list[Expr]) -> Expr | None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
+from itertools import chain
 
 from ..errors import Bug
 from ..names import WEIGHT
@@ -45,16 +47,36 @@ class Node:
     def children(self) -> tuple[Node, ...]:
         return ()
 
-    def _require(self, needed: frozenset[str], available: tuple[str, ...], what: str) -> None:
-        missing = needed - set(available)
-        if missing:
+    @cached_property
+    def column_set(self) -> frozenset[str]:
+        """The same columns, to look one up."""
+        return frozenset(self.columns)
+
+    @cached_property
+    def has_groups(self) -> bool:
+        """Whether a row of it may take more than one row of an input: only then does asking for some keys save more
+        than a join does."""
+        return is_keyed(self) or any(child.has_groups for child in self.children)
+
+    @cached_property
+    def leaves(self) -> tuple[tuple[str, Time | None], ...]:
+        """The relations it reads, each once: tables with the time at which they are read, others without."""
+        return tuple(dict.fromkeys(chain.from_iterable(child.leaves for child in self.children)))
+
+    @cached_property
+    def scan_count(self) -> int:
+        """How many scans it is made of, one that stands in it twice counted twice."""
+        return sum(child.scan_count for child in self.children)
+
+    def _require(self, needed: frozenset[str], existing: frozenset[str], what: str) -> None:
+        if missing := needed - existing:
             raise Bug(
                 f"{type(self).__name__}: {what} reads {sorted(missing)}, which its input does not have.",
-                why=f"existing columns: {', '.join(available) or 'none'}",
+                why=f"existing columns: {', '.join(sorted(existing)) or 'none'}",
             )
 
     def _require_unique(self) -> None:
-        if len(set(self.columns)) != len(self.columns):
+        if len(self.column_set) != len(self.columns):
             raise Bug(f"{type(self).__name__}: column names are not unique: {', '.join(self.columns)}")
 
 
@@ -70,9 +92,17 @@ class Scan(Node):
     def __post_init__(self) -> None:
         self._require_unique()
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.outputs)
+
+    @property
+    def leaves(self) -> tuple[tuple[str, Time | None], ...]:
+        return ((self.source, self.time),)
+
+    @property
+    def scan_count(self) -> int:
+        return 1
 
 
 @dataclass(frozen=True)
@@ -82,16 +112,20 @@ class Named(Node):
     name: str
     names: tuple[str, ...]
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.names
+
+    @property
+    def leaves(self) -> tuple[tuple[str, Time | None], ...]:
+        return ((self.name, None),)
 
 
 @dataclass(frozen=True)
 class Unit(Node):
     """One row without columns: the input of a SELECT that has no FROM."""
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return ()
 
@@ -104,9 +138,9 @@ class Filter(Node):
     predicate: Expr
 
     def __post_init__(self) -> None:
-        self._require(self.predicate.columns, self.child.columns, "the predicate")
+        self._require(self.predicate.columns, self.child.column_set, "the predicate")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.child.columns
 
@@ -124,10 +158,10 @@ class Project(Node):
 
     def __post_init__(self) -> None:
         for name, e in self.outputs:
-            self._require(e.columns, self.child.columns, f"column {name}")
+            self._require(e.columns, self.child.column_set, f"column {name}")
         self._require_unique()
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.outputs)
 
@@ -146,7 +180,7 @@ class UnionAll(Node):
         if any(len(i.columns) != len(self.columns) for i in self.inputs):
             raise Bug("UnionAll: its inputs do not have the same number of columns.")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.inputs[0].columns
 
@@ -197,18 +231,18 @@ class Join(Node):
 
     def __post_init__(self) -> None:
         for l, r, _ in self.equalities:
-            self._require(l.columns, self.left.columns, "the left side of an equality")
-            self._require(r.columns, self.right.columns, "the right side of an equality")
+            self._require(l.columns, self.left.column_set, "the left side of an equality")
+            self._require(r.columns, self.right.column_set, "the right side of an equality")
         if self.residual is not None:
-            self._require(self.residual.columns, self.met, "the join condition")
+            self._require(self.residual.columns, self.left.column_set | self.right.column_set, "the join condition")
         if len(set(self.met)) != len(self.met):
             raise Bug(f"Join: column names are not unique: {', '.join(self.met)}")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.met if self.kind.shows_right else self.left.columns
 
-    @property
+    @cached_property
     def met(self) -> tuple[str, ...]:
         """The columns that its conditions can read."""
         return self.left.columns + self.right.columns
@@ -228,10 +262,10 @@ class Semi(Node):
 
     def __post_init__(self) -> None:
         for e, key in self.pairs:
-            self._require(e.columns, self.child.columns, "the key")
-            self._require(frozenset({key}), self.keys.columns, "the key set")
+            self._require(e.columns, self.child.column_set, "the key")
+            self._require(frozenset({key}), self.keys.column_set, "the key set")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return self.child.columns
 
@@ -250,12 +284,12 @@ class Aggregate(Node):
 
     def __post_init__(self) -> None:
         for name, e in self.groups + self.aggregates:
-            self._require(e.columns, self.child.columns, f"column {name}")
+            self._require(e.columns, self.child.column_set, f"column {name}")
         self._require_unique()
         if not self.columns:
             raise Bug("Aggregate: it has neither groups nor aggregates.")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.groups + self.aggregates)
 
@@ -277,10 +311,10 @@ class Window(Node):
 
     def __post_init__(self) -> None:
         for name, e in (*(("the partition", e) for e in self.partition), *self.calls):
-            self._require(e.columns, self.child.columns, name)
+            self._require(e.columns, self.child.column_set, name)
         self._require_unique()
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return (*self.child.columns, *(name for name, _ in self.calls))
 
@@ -302,10 +336,10 @@ class Generate(Node):
     outer: bool = False
 
     def __post_init__(self) -> None:
-        self._require(self.call.columns, self.child.columns, "the generator")
+        self._require(self.call.columns, self.child.column_set, "the generator")
         self._require_unique()
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return (*self.child.columns, *self.made)
 
@@ -321,13 +355,11 @@ def weighted(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def walk(node: Node) -> list[Node]:
     """The node and everything below it, each before its children."""
-    return [node, *(n for child in node.children for n in walk(child))]
-
-
-def has_groups(node: Node) -> bool:
-    """Whether a row of it may take more than one row of an input: only then does asking for some keys save more than
-    a join does."""
-    return any(is_keyed(n) for n in walk(node))
+    found, waiting = [], [node]
+    while waiting:
+        found.append(waiting.pop())
+        waiting.extend(reversed(found[-1].children))
+    return found
 
 
 def is_keyed(node: Node) -> bool:

@@ -6,6 +6,7 @@ from functools import singledispatch
 
 from .expressions import column
 from .nodes import Aggregate, Filter, Generate, Join, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
+from .transform import remembered
 
 
 def prune(node: Node) -> Node:
@@ -13,6 +14,7 @@ def prune(node: Node) -> Node:
     return narrow(node, frozenset(node.columns))
 
 
+@remembered
 @singledispatch
 def narrow(node: Node, needed: frozenset[str]) -> Node:
     """`node` with at least the needed columns. One column is kept where none is needed: rows still count."""

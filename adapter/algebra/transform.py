@@ -4,19 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import singledispatch
+from functools import singledispatch, wraps
+from operator import is_
+from typing import Any
 
 from .nodes import Aggregate, Filter, Generate, Join, Named, Node, Project, Scan, Semi, UnionAll, Unit, Window
 
 
+def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a node, and of further values that can be hashed, computed once for each node: plans share their
+    parts, and the laws ask for the same of a part again for everything that stands above it."""
+
+    @wraps(function)
+    def once(node: Node, *more: Any) -> Any:
+        known = vars(node).setdefault("_known", {})
+        asked = (function, *more)
+        if asked not in known:
+            known[asked] = function(node, *more)
+        return known[asked]
+
+    return once
+
+
 def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
-    """The plan with `change` applied to every node, inputs first."""
-    return change(with_children(node, tuple(rebuild(c, change) for c in node.children)))
+    """The plan with `change` applied to every node, inputs first; to one that stands in several places, once."""
+    made: dict[int, Node] = {}
+
+    def of(node: Node) -> Node:
+        if id(node) not in made:
+            made[id(node)] = change(with_children(node, tuple(map(of, node.children))))
+        return made[id(node)]
+
+    return of(node)
 
 
 def with_children(node: Node, children: tuple[Node, ...]) -> Node:
     """The node over other inputs; the node itself if they are the ones it has."""
-    if all(a is b for a, b in zip(children, node.children, strict=True)):
+    if all(map(is_, children, node.children)):
         return node
     return _with_children(node, children)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from ..algebra.expressions import Expr, column, columns
-from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Node, Project, Time, UnionAll, Window, has_groups
+from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Node, Project, Time, UnionAll, Window
 from .derivation import KEY, Derivation, distinct, is_nothing, passed
 from .matches import met_by, older_side
 from .simplify import simplify
@@ -21,7 +21,7 @@ def affected(node: Node, exprs: tuple[Expr, ...], d: Derivation) -> Node:
 
 
 def _rows(node: Node, exprs: tuple[Expr, ...], d: Derivation) -> Node:
-    if not has_groups(node):
+    if not node.has_groups:
         return _exact(node, exprs, d)
     return _grouped(node, exprs, d)
 
@@ -100,8 +100,8 @@ def _met(changed: Node, node: Join, side: Node, change_of_side: Node, exprs: tup
     if is_nothing(changed):
         return changed
     old = side is older_side(node) and not is_nothing(change_of_side)
-    met = met_by(changed, node, side, Time.BEFORE if old and has_groups(side) else Time.AFTER, d)
-    if old and not has_groups(side):
+    met = met_by(changed, node, side, Time.BEFORE if old and side.has_groups else Time.AFTER, d)
+    if old and not side.has_groups:
         # Keys need no weights: what was there before is there now or among the changed rows.
         met = UnionAll((Project(met, passed(change_of_side.columns)), change_of_side))
     left, right = (changed, met) if side is node.right else (met, changed)

@@ -9,7 +9,7 @@ from sqlglot import exp
 from ..algebra.clock import at_time
 from ..algebra.expressions import Expr, column, columns, integer
 from ..algebra.nodes import Aggregate, Filter, Named, Node, Project, Scan, Time, scans, weighted
-from ..algebra.transform import rebuild
+from ..algebra.transform import remembered, with_children
 from ..names import WEIGHT, free_name
 
 FALSE = Expr.of(exp.false())
@@ -60,9 +60,11 @@ class Derivation:
 
     def __post_init__(self) -> None:
         # Every source has its name, changed or not: a feed is called the same whatever else changed with it.
-        for source in sorted({s.source for s in scans(self.model)}):
-            needed = sorted({c for s in scans(self.model) if s.source == source for _, c in s.outputs})
-            self.feeds[source] = Feed(self.free_name(f"{_short(source)}_change"), source, tuple(needed))
+        read: dict[str, set[str]] = {}
+        for scan in scans(self.model):
+            read.setdefault(scan.source, set()).update(c for _, c in scan.outputs)
+        for source, needed in sorted(read.items()):
+            self.feeds[source] = Feed(self.free_name(f"{_short(source)}_change"), source, tuple(sorted(needed)))
 
     def free_name(self, name: str) -> str:
         """The name, or with a number behind it where a relation of this plan has it already."""
@@ -88,15 +90,13 @@ def _short(source: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in source.split(".")[-1]).lower()
 
 
+@remembered
 def at(node: Node, time: Time) -> Node:
     """The relation with all its scans, and the clock, at one time: before(T) or after(T)."""
-
-    def dated(n: Node) -> Node:
-        if isinstance(n, Filter):
-            return replace(n, predicate=at_time(n.predicate, time))
-        return replace(n, time=time) if isinstance(n, Scan) else n
-
-    return rebuild(node, dated)
+    if isinstance(node, Scan):
+        return replace(node, time=time)
+    dated = with_children(node, tuple(at(child, time) for child in node.children))
+    return replace(dated, predicate=at_time(node.predicate, time)) if isinstance(node, Filter) else dated
 
 
 def with_weight(node: Node, weight: Expr) -> Node:

@@ -26,7 +26,6 @@ from ..algebra.nodes import (
     UnionAll,
     Unit,
     Window,
-    has_groups,
     weighted,
 )
 from ..names import OLDER, WEIGHT
@@ -139,7 +138,7 @@ def _met(changed: Node, node: Join, side: Node, change_of_side: Node, d: Derivat
     """One term: the change of one side joined to the other side, as it is now or as it was before."""
     if is_nothing(changed) or is_nothing(change_of_side) or side is not older_side(node):
         return _joined(node, side, changed, met_by(changed, node, side, Time.AFTER, d))
-    if has_groups(side):
+    if side.has_groups:
         return _joined(node, side, changed, met_by(changed, node, side, Time.BEFORE, d))
     # R⁻ = R⁺ − ΔR: the state that is read anyway and a few rows, instead of another version of the table.
     now = Project(at(side, Time.AFTER), (*passed(side.columns), (OLDER, ONE)))

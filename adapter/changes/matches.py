@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..algebra.expressions import Expr, columns
-from ..algebra.nodes import Aggregate, Join, JoinKind, Named, Node, Project, Time, Window, has_groups, scans, walk
+from ..algebra.nodes import Aggregate, Join, JoinKind, Named, Node, Project, Time, Window, walk
 from .derivation import KEY, Derivation, at, distinct, is_nothing, net
 from .restrict import push, restrict
 from .simplify import simplify
@@ -52,7 +52,7 @@ def told_once(changed: Node, join: Join, side: Node, d: Derivation) -> Node:
 
 
 def _asks_for_keys(changed: Node, join: Join, side: Node) -> bool:
-    saves = has_groups(side) or join.kind is not JoinKind.INNER
+    saves = side.has_groups or join.kind is not JoinKind.INNER
     return bool(saves and join.equalities) and not is_nothing(changed)
 
 
@@ -63,6 +63,6 @@ def older_side(join: Join) -> Node:
     its change, which is then written down twice; of two such sides, the one with fewer tables. Versions are looked up
     as they are now, where rows allow it.
     """
-    if join.as_of is not None and not has_groups(join.left):
+    if join.as_of is not None and not join.left.has_groups:
         return join.left
-    return min(join.right, join.left, key=lambda side: (has_groups(side), len(scans(side))))
+    return min(join.right, join.left, key=lambda side: (side.has_groups, side.scan_count))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..algebra.expressions import columns
 from ..algebra.kept import is_kept, joined_once, key_of_joined
 from ..algebra.keys import SourceKeys, unique_key
-from ..algebra.nodes import Aggregate, Join, JoinKind, Named, Node, Semi, Time, Unit, Window, has_groups, walk
+from ..algebra.nodes import Aggregate, Join, JoinKind, Named, Node, Semi, Time, Unit, Window, walk
 from ..errors import Bug
 from .additive import Added, Own, added
 from .affected import affected
@@ -111,7 +111,7 @@ def _names_read(node: Node) -> set[str]:
 
 def _keyed(model: Node, key: tuple[str, ...]) -> bool:
     """Whether asking for some keys of the result reads less than the whole: there are groups, and the key is theirs."""
-    if not has_groups(model):
+    if not model.has_groups:
         return False
     probe = Named("probe", tuple(f"p{i}" for i in range(len(key))))
     return not _left_above_groups(restrict(model, columns(key), probe))
@@ -120,12 +120,12 @@ def _keyed(model: Node, key: tuple[str, ...]) -> bool:
 def _left_above_groups(node: Node) -> bool:
     """True if a semi-join could not be pushed below some aggregate."""
     if isinstance(node, Semi):
-        return has_groups(node.child)
+        return node.child.has_groups
     if isinstance(node, Aggregate | Window):
         return not any(isinstance(n, Semi) for n in walk(node))
     if isinstance(node, Join) and node.kind is not JoinKind.INNER:
         # Its rows are told one by one from what changed: asking for keys would compute more.
         return _left_above_groups(node.left)
     if isinstance(node, Join):
-        return all(_left_above_groups(c) for c in node.children if has_groups(c))
+        return all(_left_above_groups(c) for c in node.children if c.has_groups)
     return any(_left_above_groups(c) for c in node.children)

@@ -25,7 +25,7 @@ from ..algebra.nodes import (
     Unit,
     Window,
 )
-from ..algebra.transform import with_children
+from ..algebra.transform import remembered, with_children
 
 Pairs = tuple[tuple[Expr, str], ...]
 """(expression over the relation, column of the key set)"""
@@ -36,6 +36,7 @@ def restrict(node: Node, exprs: tuple[Expr, ...], keys: Named) -> Node:
     return push(node, tuple(zip(exprs, keys.columns, strict=True)), keys)
 
 
+@remembered
 @singledispatch
 def push(node: Node, pairs: Pairs, keys: Named) -> Node:
     raise NotImplementedError(f"no restriction rule for {type(node).__name__}")

@@ -7,13 +7,14 @@ from functools import singledispatch
 
 from ..algebra.expressions import columns
 from ..algebra.nodes import Aggregate, Filter, Generate, Join, JoinKind, Named, Node, Project, Semi, UnionAll, Window
-from ..algebra.transform import rebuild
+from ..algebra.transform import rebuild, remembered, with_children
 from .derivation import is_nothing, nothing
 
 
+@remembered
 def simplify(node: Node) -> Node:
     """The same relation; where it has no rows whatever the data, a single node that says so."""
-    return rebuild(node, _cut)
+    return _cut(with_children(node, tuple(map(simplify, node.children))))
 
 
 def without(node: Node, empty: Collection[str]) -> Node:

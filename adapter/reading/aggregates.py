@@ -37,10 +37,10 @@ def is_windowed(call: exp.Expression) -> bool:
 
 
 def _inside_another(call: exp.Expression) -> bool:
-    above = call.find_ancestor(exp.AggFunc)
+    above = call.find_ancestor(exp.AggFunc, exp.Query)
     while above is not None and is_windowed(above):
-        above = above.find_ancestor(exp.AggFunc)
-    return above is not None
+        above = above.find_ancestor(exp.AggFunc, exp.Query)
+    return isinstance(above, exp.AggFunc)
 
 
 def over(tree: exp.Expression, columns: Mapping[exp.Expression, exp.Expression]) -> exp.Expression:

@@ -30,6 +30,9 @@ RANDOM = frozenset(
 )
 """Another value for equal arguments, or a value that says where and by whom it was computed."""
 
+TIME_WINDOWS = frozenset(("window", "session_window"))
+"""Of which Spark makes rows, and no value of a row that a join could compare."""
+
 GENERATORS = frozenset("explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split())
 """Many rows from one."""
 

@@ -15,20 +15,27 @@ from ..algebra.expressions import Expr, column, conjunction, conjuncts, null
 from ..algebra.nodes import Filter, Join, JoinKind, Node, Project, UnionAll
 
 
-def place(node: Node, predicate: Expr) -> Node:
-    """The rows of `node` for which the predicate is true, each part of it as low as inner joins allow."""
-    for part in conjuncts(predicate):
+def place(node: Node, *predicates: Expr) -> Node:
+    """The rows of `node` for which the predicates are true, each part of them as low as inner joins allow."""
+    parts = [part for predicate in predicates for part in conjuncts(predicate)]
+    if parts and not isinstance(node, Join):
+        return _filtered(node, parts)
+    for part in parts:
         node = _place(node, part)
     return node
 
 
-def _place(node: Node, part: Expr) -> Node:
+def _filtered(node: Node, parts: list[Expr]) -> Node:
     if isinstance(node, Filter):
-        merged = conjunction([*conjuncts(node.predicate), part])
-        assert merged is not None
-        return Filter(node.child, merged)
+        node, parts = node.child, [*conjuncts(node.predicate), *parts]
+    merged = conjunction(parts)
+    assert merged is not None
+    return Filter(node, merged)
+
+
+def _place(node: Node, part: Expr) -> Node:
     if not isinstance(node, Join) or not part.columns:
-        return Filter(node, part)
+        return _filtered(node, [part])
     if part.columns <= set(node.left.columns):
         return replace(node, left=_place(node.left, part))
     if node.kind is not JoinKind.INNER:

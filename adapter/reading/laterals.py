@@ -16,7 +16,7 @@ from sqlglot import exp
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Aggregate, Node, Project
 from ..names import PREFIX
-from .aggregates import aggregate_calls
+from .one_row import is_one_row
 from .refuse import refuse
 from .scope import Scope
 from .windows import named_windows
@@ -64,17 +64,9 @@ def lateral(tree: exp.Expression, outer: Scope, lowering: Lowering, ctes: Mappin
     if not read:
         return None
     if is_one_row(select):
-        why = "is an aggregate without groups, with a HAVING or a LIMIT"
+        why = "is an aggregate without groups, with LIMIT 0, an OFFSET, DISTINCT or QUALIFY"
         raise refuse("a correlated subquery", why, tree, "write it as a join")
     return Lateral(_by_domain(select, list(read.values())), read, ctes)
-
-
-def is_one_row(select: exp.Select) -> bool:
-    """Whether it is aggregates of all its rows."""
-    if select.args.get("group"):
-        return False
-    having = [select.args["having"].this] if select.args.get("having") else []
-    return any(aggregate_calls(e) for e in (*select.expressions, *having))
 
 
 def _read_outside(select: exp.Select, outer: Scope, lowering: Lowering, ctes: Mapping[str, Node]) -> dict[str, str]:

@@ -7,7 +7,7 @@ prefix. What is not in the lists here is refused by name; nothing is passed over
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -16,9 +16,10 @@ from ..algebra.nodes import Join, JoinKind, Node, Project, Scan, UnionAll, Unit
 from ..dialect import as_of
 from .expand import View, expand
 from .functions import declare
-from .generators import generated, width
+from .generators import generated, number_range, width
 from .joins import full, on
-from .laterals import equal_outside, is_one_row, lateral, named_apart, one_by_one, unwrapped
+from .laterals import equal_outside, lateral, named_apart, one_by_one, unwrapped
+from .one_row import holds, is_one_row, where_it_holds
 from .pivots import as_select
 from .refuse import refuse
 from .relations import Catalog, Kind, Relation, Typer
@@ -27,17 +28,19 @@ from .scalars import scalar
 from .scope import Item, Scope, resolve
 from .select_list import has_limit, lower_select_list, top, unordered
 from .set_operations import combined
-from .subqueries import Subqueries, whole_clauses
+from .subqueries import Subqueries, parts, whole_clauses
 from .temporal import Versions, check_keys, versions
+from .types import Types
 from .windows import named_windows
 
 ALLOWED_IN_SELECT = {
     "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "order", "hint", "kind",
-    "limit", "offset", "qualify", "windows", "laterals",
+    "limit", "offset", "qualify", "windows", "laterals", "sort", "distribute", "cluster",
 }  # fmt: skip
 REFUSED_IN_SELECT = {
     "pivots": ("PIVOT of a joined table", "turns rows of the whole FROM into columns; use a subquery"),
     "sample": ("TABLESAMPLE", "keeps rows by chance"),
+    "version": ("VERSION or TIMESTAMP AS OF", "reads one state of a table for ever"),
     "match": ("MATCH_RECOGNIZE", "finds patterns in an order of rows"),
 }
 
@@ -53,13 +56,17 @@ JOINS = {
 
 @dataclass
 class Lowering:
-    """deterministic: the user's own functions that give equal values for equal arguments; sources: every table that is
-    read."""
+    """ask: what types the engine says that a relation has; deterministic: the user's own functions that give equal
+    values for equal arguments; sources: every table that is read; typer: the types of any relation read so far."""
 
     catalog: Catalog
-    typer: Typer
+    ask: Typer
     deterministic: frozenset[str] = frozenset()
     sources: dict[str, Relation] = field(default_factory=dict)
+    typer: Typer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.typer = Types(self.ask, self.sources)
 
     def query(self, tree: exp.Expression, ctes: Mapping[str, Node]) -> Node:
         """A SELECT, a set operation or one in parentheses. Its columns have the names the SQL gives them."""
@@ -93,10 +100,10 @@ class Lowering:
                 raise refuse(construct, why, value if isinstance(value, exp.Expression) else tree)
 
     def _set_operation(self, tree: exp.SetOperation, ctes: Mapping[str, Node]) -> Node:
-        allowed = {"this", "expression", "distinct", "with_", "order", "limit", "offset"}
-        self._only(tree, allowed, tree.key.upper())
         if tree.args.get("by_name"):
             raise refuse("UNION BY NAME", "is not maintained", tree, "list the columns in one order")
+        allowed = {"this", "expression", "distinct", "with_", "order", "limit", "offset"}
+        self._only(tree, allowed, tree.key.upper())
         left, right = self._one_type(tuple(self.query(side, ctes) for side in (tree.this, tree.expression)))
         node = combined(tree, left, right)
         return self._limited(tree, node) if has_limit(tree) else node
@@ -117,8 +124,9 @@ class Lowering:
 
     def _one_type(self, inputs: tuple[Node, ...]) -> tuple[Node, ...]:
         """The inputs, cast to the types of their union: a term of the change with one input must have them too."""
+        types = tuple(self.typer(i) for i in inputs)
         wanted = self.typer(UnionAll(inputs))
-        return tuple(cast_to(i, self.typer(i), wanted) for i in inputs)
+        return tuple(cast_to(i, have, wanted) for i, have in zip(inputs, types, strict=True))
 
     def _select(self, tree: exp.Select, ctes: Mapping[str, Node]) -> Node:
         self._only(tree, ALLOWED_IN_SELECT, "a SELECT")
@@ -175,8 +183,15 @@ class Lowering:
         name, users = (alias.name, [c.name for c in alias.columns]) if alias is not None else ("", [])
         condition, select = join.args.get("on"), unwrapped(subquery)
         always = condition is None or (isinstance(condition, exp.Boolean) and condition.this)
-        if always and isinstance(select, exp.Select) and is_one_row(select) and not whole_clauses(select):
-            return self._values_per_row(left, select, name, users, scope, ctes)
+        if (
+            always
+            and isinstance(select, exp.Select)
+            and is_one_row(select)
+            and set(whole_clauses(select)) <= {"having"}
+        ):
+            if JOINS[side, kind] is JoinKind.INNER:
+                left = Subqueries(self, scope, ctes).where(left, holds(select))
+            return self._values_per_row(left, where_it_holds(select), name, users, scope, ctes)
         found = lateral(subquery, scope, self, ctes)
         if found is not None:
             (result, shown), read = found.over(left, self), found.read
@@ -188,6 +203,24 @@ class Lowering:
         scope.add(Item(name, ((name.lower(),),) if name else (), columns_))
         node = Join(left, right, equal_outside(read, free), kind=JOINS[side, kind])
         return node if always else self._on(node, condition, scope)
+
+    def _on_subqueries(self, join: Join, condition: exp.Expression, scope: Scope, ctes: Mapping[str, Node]) -> Node:
+        """The join under its ON, in which there are subqueries: they are asked of the pairs, and where rows without a
+        partner stay, of the right side."""
+        asked = [p for p in parts(condition) if p.find(exp.Query)]
+        plain = [p for p in parts(condition) if not p.find(exp.Query)]
+        if join.kind is not JoinKind.INNER:
+            outside = len(scope.correlated)
+            right = Subqueries(self, scope, ctes).where(join.right, exp.and_(*asked))
+            if len(scope.correlated) > outside:
+                raise refuse(
+                    "a subquery in ON", "reads the other side of an outer join", condition, "write it as a join"
+                )
+            same = tuple(zip(join.right.columns, columns(join.right.columns), strict=True))
+            join = replace(join, right=Project(right, same))
+        if plain:
+            join = self._on(join, exp.and_(*plain), scope)
+        return join if join.kind is not JoinKind.INNER else Subqueries(self, scope, ctes).where(join, exp.and_(*asked))
 
     def _on(self, join: Join, condition: exp.Expression, scope: Scope, *, keeps_right: bool = False) -> Join:
         """The join under its ON. keeps_right: rows of the right side that fail it are shown too."""
@@ -216,12 +249,12 @@ class Lowering:
         if (side, kind) not in JOINS:
             raise refuse(f"{side} {kind} JOIN".strip(), "has no law of change here yet", join)
         self._only(join, {"this", "on", "using", "kind", "side", "method", "hint"}, "a JOIN")
-        before = set(name.lower() for name, _ in scope.visible)
         met = self._versions(left, join, scope, ctes) if as_of(join) is not None else None
         right = met.node if met is not None else self._item(join.this, scope, ctes, joining=True)
         item = scope.items.pop()
         using = tuple(i.name for i in join.args.get("using") or ())
         if (join.args.get("method") or "").upper() == "NATURAL":
+            before = {name.lower() for name, _ in scope.visible}
             using = tuple(user for user, _ in item.columns if user.lower() in before)
         elif join.args.get("method"):
             raise refuse(f"{join.args['method']} JOIN", "is not maintained", join)
@@ -235,11 +268,14 @@ class Lowering:
             scope.show(dict(pairs))
         node = Join(*sides, equalities, kind=JOINS[side, kind])
         node = met.joined(node) if met is not None else node
-        if condition := join.args.get("on"):
+        condition = join.args.get("on")
+        if condition is not None and condition.find(exp.Query) and side != "FULL":
+            node = self._on_subqueries(node, condition, scope, ctes)
+        elif condition is not None:
             node = self._on(node, condition, scope, keeps_right=side == "FULL")
         if side == "FULL":
             return self._full(node, pairs, scope)
-        if not node.kind.shows_right:
+        if not JOINS[side, kind].shows_right:
             scope.items.pop()
             first = {name for name, _ in pairs}
             scope.visible = [v for v in visible if v[1] in first] + [v for v in visible if v[1] not in first]
@@ -304,14 +340,20 @@ class Lowering:
             node, qualifiers = self._values(tree), ((alias.lower(),),) if alias else ()
         elif isinstance(tree, exp.Table):
             self._only(tree, {"this", "db", "catalog", "alias", "joins", *more}, "a table")
-            if not isinstance(tree.this, exp.Identifier):
-                raise refuse("a table function", "is not a table whose changes can be read", tree)
-            node, qualifiers = self._table(tree, ctes)
+            of = self._table if isinstance(tree.this, exp.Identifier) else self._function
+            node, qualifiers = of(tree, ctes)
             alias = alias or tree.name
         else:
             raise refuse(f"{tree.key.upper()} in FROM", "has no law of change here yet", tree)
         users = tuple(listed) if listed else node.columns
         return node, alias or "subquery", users, qualifiers
+
+    def _function(self, tree: exp.Table, _: Mapping[str, Node]) -> tuple[Node, tuple[tuple[str, ...], ...]]:
+        """Of the table functions, RANGE, which reads no table."""
+        node = number_range(tree.this)
+        if node is None:
+            raise refuse("a table function", "is not a table whose changes can be read", tree)
+        return node, ((tree.alias.lower(),),) if tree.alias else ()
 
     def _values(self, tree: exp.Values) -> Node:
         rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in tree.expressions]

@@ -14,6 +14,7 @@ from .functions import (
     MAINTAINED_BY_NAME,
     OF_THE_SESSION,
     RANDOM,
+    TIME_WINDOWS,
     WINDOW_FUNCTIONS,
     is_unknown,
     spark_name,
@@ -87,6 +88,9 @@ def _function(node: exp.Func, *, clocked: bool) -> None:
             f"{name}()", "has another value at every refresh, and is maintained only where it decides about rows", node,
             "filter by it in WHERE, HAVING or QUALIFY", volatility=Volatility.VOLATILE,
         )  # fmt: skip
+    if name in TIME_WINDOWS:
+        remedy = "date_trunc() for windows side by side; lag() and a running sum() for sessions"
+        raise refuse(f"{name}()", "groups by time in a way that has no law of change here yet", node, remedy)
     if name in RANDOM:
         raise refuse(f"{name}()", "is not a function of its arguments", node, volatility=Volatility.VOLATILE)
     if name in GENERATORS or isinstance(node, exp.UDTF):

@@ -124,7 +124,7 @@ class Scope:
             prefix = tuple(p.name.lower() for p in star.parts[:-1])
             matching = [i for i in self.items if prefix in i.qualifiers]
             if not matching:
-                raise refuse("a star over a struct", "is not expanded here", star, "name its fields")
+                raise refuse("a name", "could not be resolved", star)
             listed = list(matching[0].columns)
         if inner.args.get("replace") or inner.args.get("rename"):
             raise refuse("`* REPLACE` or `* RENAME`", "is not expanded here", star, "name the columns")
@@ -132,8 +132,38 @@ class Scope:
         return [c for c in listed if c[0].lower() not in dropped]
 
 
+def struct_of(star: exp.Expression, scope: Scope) -> exp.Expression | None:
+    """The plan's column whose fields `c.*` stands for; None where it stands for the columns of a table."""
+    if not (isinstance(star, exp.Column) and isinstance(star.this, exp.Star)):
+        return None
+    prefix = tuple(p.name.lower() for p in star.parts[:-1])
+    return None if any(prefix in item.qualifiers for item in scope.items) else scope.lookup(star)
+
+
+def _starred(tree: exp.Expression, scope: Scope) -> exp.Expression:
+    """With the columns that a star stands for among the arguments of a function. COUNT(*) is of rows."""
+    for star in list(tree.find_all(exp.Star)):
+        listed = star.parent if isinstance(star.parent, exp.Column) else star
+        above = listed.parent
+        if above is None or isinstance(above, exp.Count):
+            continue
+        columns = [(user, placed(name)) for user, name in scope.star(listed)]
+        if isinstance(above, exp.Struct):
+            named = [exp.PropertyEQ(this=exp.to_identifier(user, quoted=True), expression=c) for user, c in columns]
+            listed.replace(named)
+        elif listed.arg_key == "expressions":
+            listed.replace([c for _, c in columns])
+        else:
+            above.set(listed.arg_key, columns[0][1])
+            above.set("expressions", [*(c for _, c in columns[1:]), *above.expressions])
+    return tree
+
+
 def _fields(internal: str, fields: list[exp.Expression]) -> exp.Expression:
-    tree: exp.Expression = column(internal).tree.copy()
+    return _behind(column(internal).tree.copy(), fields)
+
+
+def _behind(tree: exp.Expression, fields: list[exp.Expression]) -> exp.Expression:
     for f in fields:
         tree = exp.Dot(this=tree, expression=exp.to_identifier(f.name, quoted=True))
     return tree
@@ -163,7 +193,7 @@ def resolve(tree: exp.Expression, scope: Scope, aliases: Mapping[str, exp.Expres
             return found
         first = aliases.get(node.parts[0].name.lower())
         if first is not None and not bare:
-            raise refuse("a field of a column alias", "is not resolved here", node, "name the struct in a CTE")
+            return _behind(operand(first), node.parts[1:])
         raise refuse("a name", "could not be resolved", node)
 
-    return tree.copy().transform(put, copy=False)
+    return _starred(tree.copy(), scope).transform(put, copy=False)

@@ -18,9 +18,10 @@ from .open_values import closed
 from .refuse import refuse
 from .relations import Typer
 from .scalars import scalar
-from .scope import Scope, resolve
+from .scope import Scope, resolve, struct_of
 from .set_operations import distinct
 from .subqueries import Subqueries
+from .types import fields
 from .windows import take_windows
 
 
@@ -165,6 +166,12 @@ class Made:
     def names(self, call: exp.Expression) -> tuple[str, ...]:
         return width(self.source, call, self.typer)
 
+    def fields(self, struct: exp.Expression) -> list[Output]:
+        """What `c.*` shows of a struct."""
+        (kind,) = self.typer(Project(self.source, (("of", Expr.of(struct)),)))
+        shown = [exp.to_identifier(name, quoted=True) for name in fields(kind)]
+        return [(f.name, exp.Dot(this=struct.copy(), expression=f)) for f in shown]
+
     def rows(self) -> Node:
         node = self.source
         for call, names in self.waiting:
@@ -176,7 +183,10 @@ def _outputs(tree: exp.Select, scope: Scope, subqueries: Subqueries, made: Made)
     """The SELECT list, stars expanded, each expression over the plan's columns; earlier aliases count in later ones."""
     outputs: list[Output] = []
     for selected in tree.expressions:
-        if selected.is_star and not isinstance(selected, exp.Alias | exp.Count):
+        if (struct := struct_of(selected, scope)) is not None:
+            outputs += made.fields(struct)
+            continue
+        if _is_star(selected):
             outputs += [(user, column(name).tree.copy()) for user, name in scope.star(selected)]
             continue
         if is_generator(selected.this if isinstance(selected, exp.Alias | exp.Aliases) else selected):
@@ -188,6 +198,10 @@ def _outputs(tree: exp.Select, scope: Scope, subqueries: Subqueries, made: Made)
         name = selected.alias_or_name if named else f"column_{len(outputs) + 1}"
         outputs.append((name, resolve(subqueries.replaced(body), scope, aliases)))
     return outputs
+
+
+def _is_star(selected: exp.Expression) -> bool:
+    return isinstance(selected, exp.Star) or (isinstance(selected, exp.Column) and isinstance(selected.this, exp.Star))
 
 
 def _unique(outputs: list[Output]) -> list[Output]:

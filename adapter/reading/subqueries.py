@@ -16,7 +16,8 @@ from ..algebra.expressions import Expr, column, operand
 from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Project
 from .aggregates import aggregate_calls, over
 from .joins import on, place
-from .laterals import Lateral, equal_outside, is_one_row, lateral, named_apart, unwrapped
+from .laterals import Lateral, equal_outside, lateral, named_apart, unwrapped
+from .one_row import as_values, is_one_row
 from .open_values import LISTED, closed
 from .refuse import refuse
 from .scalars import scalar
@@ -52,22 +53,25 @@ class Subqueries:
 
     def where(self, node: Node, predicate: exp.Expression) -> Node:
         """The rows that meet the predicate, still in the user's names."""
-        for part in _parts(predicate):
+        plain: list[Expr] = []  # Those that nothing has been joined for since.
+        for part in parts(as_values(predicate.copy())):
             negated, test = _test(part)
+            kind = JoinKind.ANTI if negated else JoinKind.SEMI
             if isinstance(test, exp.Exists) and isinstance(test.this, exp.Query):
-                node = self._exists(node, test, JoinKind.ANTI if negated else JoinKind.SEMI)
+                node, plain = self._exists(place(node, *plain), test, kind), []
             elif isinstance(test, exp.In) and test.args.get("query") is not None:
-                node = self._in(node, test, JoinKind.ANTI if negated else JoinKind.SEMI)
+                node, plain = self._in(place(node, *plain), test, kind), []
             else:
                 e = Expr.of(scalar(resolve(self.replaced(part), self.scope, {}), "WHERE"))
-                node = self.attached(node)
-                if e.columns <= set(node.columns):
-                    node = place(node, e)
+                if self.waiting:
+                    node, plain = self.attached(place(node, *plain)), []
+                if e.columns <= node.column_set:
+                    plain.append(e)
                 else:
-                    self._correlated(e, node)
-        return node
+                    self._correlated(e)
+        return place(node, *plain)
 
-    def _correlated(self, e: Expr, node: Node) -> None:
+    def _correlated(self, e: Expr) -> None:
         if self.scope.parent is None:
             raise refuse("a condition", "reads columns that are not in FROM", e.tree)
         self.scope.correlated.append(e)
@@ -85,7 +89,7 @@ class Subqueries:
                 return self._value(node)
             return node
 
-        return _outermost(tree.copy(), put)
+        return _outermost(as_values(tree.copy()), put)
 
     def attached(self, node: Node, names: frozenset[str] | None = None) -> Node:
         """The rows with the columns that stand for subqueries: of all that wait, or of those names."""
@@ -168,7 +172,7 @@ class Subqueries:
         open. (The standard would have NULL where it is open; a condition cannot tell, a SELECT list can.)"""
         inner = self._asked(test)
         if len(inner.values) != 1:
-            raise refuse("IN over several columns", "is maintained in WHERE alone, as a condition of its own", test)
+            return self._tuple_in_value(inner, test, negated=negated)
         value = inner.values[0]
         own = scalar(resolve(self.replaced(test.this), self.scope, {}), "IN")
         zero = exp.Literal.number(0)
@@ -182,6 +186,22 @@ class Subqueries:
         open_ = self._aggregated(inner, exp.GT(this=rows, expression=known), test)
         asked = exp.Not(this=exp.Is(this=exp.paren(settled_names(own)), expression=exp.Null()))
         return exp.paren(exp.or_(none, exp.and_(asked, exp.Not(this=open_), exp.Not(this=matches))))
+
+    def _tuple_in_value(self, inner: Inner, test: exp.In, *, negated: bool) -> exp.Expression:
+        """The same of several columns, of which any can leave it open."""
+        asked = _tuple(test.this)
+        if len(asked) != len(inner.values):
+            raise refuse("IN", "compares a struct with columns", test, "name the columns one by one")
+        own = [scalar(resolve(self.replaced(e), self.scope, {}), "IN") for e in asked]
+        equal: list[exp.Expression] = [
+            exp.EQ(this=operand(a), expression=operand(b)) for a, b in zip(own, inner.values, strict=True)
+        ]
+        if negated:
+            equal = [exp.paren(exp.or_(e, exp.Is(this=exp.paren(e.copy()), expression=exp.Null()))) for e in equal]
+        met = Inner(inner.rows, inner.values, (*inner.correlated, *map(Expr.of, equal)))
+        compare = exp.EQ if negated else exp.GT
+        rows = exp.Count(this=exp.Star())
+        return self._aggregated(met, compare(this=rows, expression=exp.Literal.number(0)), test)
 
     def _aggregated(self, inner: Inner, value: exp.Expression, at: exp.Expression) -> exp.Expression:
         """A value computed from aggregates over the rows that belong to one row outside."""
@@ -326,11 +346,12 @@ def _is_star(selected: exp.Expression) -> bool:
     return isinstance(selected, exp.Star) or (isinstance(selected, exp.Column) and isinstance(selected.this, exp.Star))
 
 
-def _parts(predicate: exp.Expression) -> list[exp.Expression]:
+def parts(predicate: exp.Expression) -> list[exp.Expression]:
+    """The conditions of which each has to be met."""
     while isinstance(predicate, exp.Paren):
         predicate = predicate.this
     if isinstance(predicate, exp.And):
-        return [p for side in (predicate.this, predicate.expression) for p in _parts(side)]
+        return [p for side in (predicate.this, predicate.expression) for p in parts(side)]
     return [predicate]
 
 

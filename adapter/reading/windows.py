@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from ..algebra.expressions import Expr, column
-from ..algebra.nodes import Node, Window
-from ..algebra.transform import rebuild
+from ..algebra.expressions import Expr, column, columns
+from ..algebra.nodes import Filter, Node, Project, Window
+from ..algebra.transform import rebuild, with_children
 from .aggregates import over
 from .refuse import refuse
 
@@ -58,21 +58,32 @@ def take_windows(
     return node, [over(tree, names) for tree in trees]
 
 
-def settled(model: Node, types: Types) -> Node:
+def settled(model: Node, types: Types, shown: Mapping[str, str]) -> Node:
     """The plan with ties broken: where a window depends on the order of equal ranks, all columns are ordered by.
 
     SQL leaves that order open; a maintained table needs one that does not move. Rows that are equal in all columns
-    are one another's equals.
+    are one another's equals. shown: column -> its type, as far as it is known.
     """
+    if not isinstance(model, Project | Filter | Window):
+        return rebuild(model, lambda node: _settle(node, types, {}))
+    if isinstance(model, Project):
+        shown = {e.column: shown[name] for name, e in model.outputs if e.column is not None and name in shown}
+    return _settle(with_children(model, (settled(model.child, types, shown),)), types, shown)
 
-    def settle(node: Node) -> Node:
-        if not isinstance(node, Window) or not any(_by_place(e.tree) for _, e in node.calls):
-            return node
-        orderable = [n for n, t in zip(node.child.columns, types(node.child), strict=True) if _orderable(t)]
-        calls = tuple((n, _ordered(e, orderable) if _by_place(e.tree) else e) for n, e in node.calls)
-        return Window(node.child, node.partition, calls)
 
-    return rebuild(model, settle)
+def _settle(node: Node, types: Types, known: Mapping[str, str]) -> Node:
+    """known: the types of some columns below it."""
+    if not isinstance(node, Window) or not any(_by_place(e.tree) for _, e in node.calls):
+        return node
+    ordered = [_ordered_by(e.tree) for _, e in node.calls if _by_place(e.tree)]
+    wanted = [n for n in node.child.columns if not all(n in by for by in ordered)]
+    asked = tuple(n for n in wanted if n not in known)
+    if asked:
+        found = types(Project(node.child, tuple(zip(asked, columns(asked), strict=True))))
+        known = {**known, **dict(zip(asked, found, strict=True))}
+    orderable = [n for n in wanted if _orderable(known[n])]
+    calls = tuple((n, _ordered(e, orderable) if _by_place(e.tree) else e) for n, e in node.calls)
+    return Window(node.child, node.partition, calls)
 
 
 def _by_place(call: exp.Expression) -> bool:
@@ -93,11 +104,17 @@ def _by_rows(spec: exp.Expression) -> bool:
 def _ordered(call: Expr, names: list[str]) -> Expr:
     tree = call.tree.copy()
     order = tree.args.get("order") or exp.Order(expressions=[])
-    known = {o.this.name for o in order.expressions if isinstance(o.this, exp.Column)}
-    known |= {e.name for e in tree.args.get("partition_by") or [] if isinstance(e, exp.Column)}
+    known = _ordered_by(tree)
     more = [exp.Ordered(this=column(n).tree.copy(), nulls_first=True) for n in names if n not in known]
     tree.set("order", exp.Order(expressions=[*order.expressions, *more]))
     return Expr.of(tree)
+
+
+def _ordered_by(call: exp.Expression) -> set[str]:
+    """The columns in which rows side by side differ only as far as the order says."""
+    order = call.args.get("order")
+    by = [o.this for o in order.expressions] if order is not None else []
+    return {e.name for e in (*by, *(call.args.get("partition_by") or [])) if isinstance(e, exp.Column)}
 
 
 def _orderable(data_type: str) -> bool:

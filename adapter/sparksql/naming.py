@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from ..algebra.nodes import Aggregate, Generate, Named, Node, Project, Scan, Time, UnionAll, Window, scans, walk
+from ..algebra.nodes import Aggregate, Generate, Node, Project, Time, UnionAll, Window
 from ..names import OLDER, WEIGHT
 
 SIGNS = {"1": "rows to add", "-1": "rows to take away"}
@@ -27,7 +27,7 @@ def title(node: Node) -> Title:
     name, says = _said(node)
     if {WEIGHT, OLDER} & set(node.columns):
         return Title(name, says)
-    times = {s.time for s in scans(node)}
+    times = {time for _, time in node.leaves if time is not None}
     if times in ({Time.BEFORE}, {Time.AFTER}):
         name = f"{name}_{times.pop().value}"
     return Title(name, f"{says}: {read(node)}" if says and read(node) else says)
@@ -35,8 +35,7 @@ def title(node: Node) -> Title:
 
 def read(node: Node) -> str:
     """The relations it reads, tables with their time."""
-    leaves = [n for n in walk(node) if isinstance(n, Scan | Named)]
-    return ", ".join(dict.fromkeys(_leaf(n) for n in leaves))
+    return ", ".join(dict.fromkeys(_leaf(*leaf) for leaf in node.leaves))
 
 
 def term(node: Node) -> str:
@@ -46,17 +45,16 @@ def term(node: Node) -> str:
     return f"{sign}: {read(node)}" if sign else read(node)
 
 
-def _leaf(node: Node) -> str:
-    if isinstance(node, Named):
-        return node.name
-    assert isinstance(node, Scan)
-    name = node.source.split(".")[-1]
-    return name if node.time is Time.UNDATED else f"{name} {node.time.value}"
+def _leaf(name: str, time: Time | None) -> str:
+    if time is None:
+        return name
+    name = name.split(".")[-1]
+    return name if time is Time.UNDATED else f"{name} {time.value}"
 
 
 @singledispatch
 def _said(node: Node) -> Title:
-    tables = {s.source.split(".")[-1] for s in scans(node)}
+    tables = {name.split(".")[-1] for name, time in node.leaves if time is not None}
     return Title(tables.pop() if len(tables) == 1 else "rows", "changed rows" if WEIGHT in node.columns else "rows")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -26,6 +27,11 @@ class Span:
 
 def table(name: str) -> exp.Table:
     """A dotted name as a table, each part quoted. A part may hold a dot of its own in backticks."""
+    return _table(name).copy()
+
+
+@lru_cache(maxsize=1024)
+def _table(name: str) -> exp.Table:
     parsed = exp.to_table(name, dialect="spark")
     for part in parsed.parts:
         part.set("quoted", True)

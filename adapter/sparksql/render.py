@@ -62,7 +62,7 @@ class Block:
 
     def select(self) -> exp.Select:
         """The finished SELECT, one aliased column for each name."""
-        listed = [exp.alias_(e.copy(), n, quoted=True) for n, e in self.columns.items()]
+        listed = [exp.Alias(this=e, alias=exp.to_identifier(n, quoted=True)) for n, e in self.columns.items()]
         tree = exp.Select(expressions=listed or [exp.Literal.number(1)])
         if self.source is not None:
             tree.set("from_", exp.From(this=self.source))
@@ -96,11 +96,13 @@ class Renderer:
         self._aliases: set[str] = set()
         self._tables: set[str] = set()
         self._ctes: list[exp.CTE] = []
+        self._shared: set[int] = set()
+        self._said: dict[int, str] = {}
 
     def query(self, node: Node) -> exp.Expression:
         """A complete query whose columns are the node's, in order."""
         node = rebuild(node, self._made)
-        self._aliases, self._ctes = set(), []
+        self._aliases, self._ctes, self._shared, self._said = set(), [], _shared(node), {}
         # A CTE must not stand before a table of its name.
         self._tables = {s.source.split(".")[-1].strip("`").lower() for s in scans(node)}
         tree = self._query(node)
@@ -123,25 +125,31 @@ class Renderer:
         self._aliases.add(alias.lower())
         return alias
 
-    def _over(self, query: exp.Expression, names: tuple[str, ...], of: Title) -> Block:
-        """A block that reads a finished query as a CTE."""
+    def _over(self, query: exp.Expression, node: Node) -> Block:
+        """A block that reads a finished query of the node as a CTE."""
+        name = self._said[id(node)] = self._cte(query, title(node))
+        return _reading(name, name, node.columns)
+
+    def _cte(self, query: exp.Expression, of: Title) -> str:
         name = free_name(of.name, self._aliases | self._tables)
         self._aliases.add(name.lower())
         if of.says:
             _first(query).comments = [f" {of.says} "]
-        alias = exp.TableAlias(this=exp.to_identifier(name, quoted=True))
-        self._ctes.append(exp.CTE(this=query, alias=alias))
-        return Block({n: reference(name, n) for n in names}, exp.Table(this=exp.to_identifier(name, quoted=True)))
+        self._ctes.append(exp.CTE(this=query, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True))))
+        return name
 
     def _open(self, node: Node) -> Block:
-        """The node as a block that can still take conditions and joins."""
+        """The node as a block that can still take conditions and joins. What stands in several places is said once."""
+        if id(node) in self._said:
+            name = self._said[id(node)]
+            return _reading(name, self._alias(name), node.columns)
         block = self._block(node)
-        return self._over(block.select(), node.columns, title(node)) if block.closed else block
+        return self._over(block.select(), node) if block.closed or id(node) in self._shared else block
 
     def _joinable(self, node: Node) -> Block:
         """The node as a block that can still take joins: they cannot stand behind a LATERAL VIEW."""
         block = self._open(node)
-        return self._over(block.select(), node.columns, title(node)) if block.laterals else block
+        return self._over(block.select(), node) if block.laterals else block
 
     @singledispatchmethod
     def _block(self, node: Node) -> Block:
@@ -177,7 +185,7 @@ class Renderer:
 
     @_block.register
     def _(self, node: UnionAll) -> Block:
-        return self._over(self._union(node), node.columns, title(node))
+        return self._over(self._union(node), node)
 
     def _union(self, node: UnionAll) -> exp.Expression:
         first, *others = (self._term(n) for n in node.inputs)
@@ -199,7 +207,7 @@ class Renderer:
         if right.source is None or left.source is None:
             return self._with_unit(node, left, right)
         if right.joins:
-            right = self._over(right.select(), node.right.columns, title(node.right))
+            right = self._over(right.select(), node.right)
         columns, on = {**left.columns, **right.columns}, _on(node, left, right)
         join = (
             exp.Join(this=right.source, on=exp.and_(*on, copy=False))
@@ -212,10 +220,10 @@ class Renderer:
         """Conditions of the right side stay below the join: above it they would drop rows that have no partner, and
         what is computed there would have a value where there is none."""
         if left.source is None:
-            left = self._over(left.select(), node.left.columns, title(node.left))
+            left = self._over(left.select(), node.left)
         computed = any(not isinstance(e, exp.Column) for e in right.columns.values())
         if right.source is None or right.joins or right.where or right.laterals or computed:
-            right = self._over(right.select(), node.right.columns, title(node.right))
+            right = self._over(right.select(), node.right)
         on = _on(node, left, right)
         kind = {JoinKind.SEMI: "SEMI", JoinKind.ANTI: "ANTI"}.get(node.kind)
         condition = exp.and_(*on, copy=False) if on else exp.true()
@@ -239,7 +247,7 @@ class Renderer:
     def _(self, node: Semi) -> Block:
         block = self._joinable(node.child)
         if block.source is None:
-            block = self._over(block.select(), node.columns, title(node))
+            block = self._over(block.select(), node.child)
         keys = self._block(node.keys)
         on = [
             exp.NullSafeEQ(this=operand(block.expression(e)), expression=keys.columns[k].copy()) for e, k in node.pairs
@@ -251,7 +259,7 @@ class Renderer:
     def _(self, node: Generate) -> Block:
         block = self._open(node.child)
         if block.source is None:
-            block = self._over(block.select(), node.child.columns, title(node.child))
+            block = self._over(block.select(), node.child)
         alias = self._alias("made")
         call = block.expression(node.call)
         names = [exp.to_identifier(n, quoted=True) for n in node.made]
@@ -262,10 +270,18 @@ class Renderer:
 
     @_block.register
     def _(self, node: Window) -> Block:
-        block = self._open(node.child)
+        block = self._block(node.child) if self._is_beside(node) else self._open(node.child)
         block.columns = {**block.columns, **{name: block.expression(e) for name, e in node.calls}}
         block.windowed = True
         return block
+
+    def _is_beside(self, node: Window) -> bool:
+        """Whether one SELECT can hold it and the window below, of which it reads nothing and nothing else does."""
+        below = node.child
+        if not isinstance(below, Window) or {id(below)} & (self._shared | self._said.keys()):
+            return False
+        read = frozenset().union(*(e.columns for e in node.partition), *(e.columns for _, e in node.calls))
+        return not read & {name for name, _ in below.calls}
 
     @_block.register
     def _(self, node: Aggregate) -> Block:
@@ -276,12 +292,31 @@ class Renderer:
             # group by columns of a subquery instead.
             inner = {name: free_name(name, {c.lower() for c in block.columns}) for name in groups}
             block.columns |= {inner[name]: e for name, e in groups.items()}
-            block = self._over(block.select(), tuple(block.columns), title(node.child))
+            name = self._cte(block.select(), title(node.child))
+            block = _reading(name, name, tuple(block.columns))
             groups = {name: block.columns[inner[name]] for name in groups}
         columns = {**groups, **{name: block.expression(e) for name, e in node.aggregates}}
         if not node.aggregates:
             return replace(block, columns=columns, distinct=True)
-        return replace(block, columns=columns, groups=list(groups.values()))
+        return replace(block, columns=columns, groups=[e.copy() for e in groups.values()])
+
+
+def _shared(node: Node) -> set[int]:
+    """The joins, by their identity, that stand in several places of a plan."""
+    met, several, waiting = set(), set(), [node]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in met:
+            met.add(id(node))
+            waiting.extend(node.children)
+        elif len(node.leaves) > 1:
+            several.add(id(node))
+    return several
+
+
+def _reading(cte: str, alias: str, names: tuple[str, ...]) -> Block:
+    table = exp.Table(this=exp.to_identifier(cte, quoted=True))
+    return Block({n: reference(alias, n) for n in names}, table if alias == cte else aliased(table, alias))
 
 
 def _first(query: exp.Expression) -> exp.Expression:

@@ -19,7 +19,7 @@ def explained(why: str, query: exp.Expression) -> str:
     """A query with what it is above it: for whoever reads target/run, an explanation, or Spark's own log."""
     # The name of a table may hold anything.
     why = why.replace("*/", "* /")
-    return f"/* {why} */\n{print_sql(query, pretty=True)}"
+    return f"/* {why} */\n{print_sql(query, pretty=True, copy=False)}"
 
 
 def quoted(name: str) -> str:

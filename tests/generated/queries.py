@@ -1,7 +1,7 @@
 """Random SELECTs over the shapes that are maintained, nested in any order, as Spark SQL that DuckDB understands too.
 
-Among them outer, semi, anti and range joins, INTERSECT and EXCEPT with and without ALL, subqueries of WHERE, HAVING and
-the select list, windows with frames, top-N of a key and of the whole, grouping sets, and rows made of arrays.
+Among them outer, semi, anti, range and lateral joins, INTERSECT and EXCEPT with and without ALL, subqueries of WHERE,
+HAVING and the select list, windows with frames, top-N of a key and of the whole, grouping sets, rows made of arrays.
 
 FROM items are tables, a view, CTEs (used more than once), and subqueries; joined by comma, CROSS, ON, USING, and with
 themselves.
@@ -181,11 +181,36 @@ class Queries:
                     on.append(self.scalars.predicate(_visible([*items, (other_alias, other)])))
                 text += f" {self._join_kind()} {item} ON {' AND '.join(on)}"
             items.append((other_alias, other))
-        if not commas and self._chance(8):
-            unnested, text = self._unnested(items, text)
-            items.append(unnested)
-            rows *= 2
-        return text, items, where, rows
+        if commas or not (made := self._made(items, text, depth, ctes)):
+            return text, items, where, rows
+        return made[1], [*items, made[0]], where, rows * 2
+
+    def _made(
+        self, items: list[tuple[str, Source]], text: str, depth: int, ctes: tuple[Source, ...]
+    ) -> tuple[tuple[str, Source], str] | None:
+        """Now and then one more item, made of the rows before it."""
+        if depth > 0 and self._chance(12):
+            return self._per_row(items, text, depth, ctes)
+        return self._unnested(items, text) if self._chance(8) else None
+
+    def _per_row(
+        self, items: list[tuple[str, Source]], text: str, depth: int, ctes: tuple[Source, ...]
+    ) -> tuple[tuple[str, Source], str]:
+        """A subquery of FROM that reads the rows before it: rows, the first of them, groups, or aggregates of all."""
+        rest, inner, _ = self._inner(_visible(items), depth, ctes)
+        alias, columns, shape = self._name("t"), self.random.sample(inner, 1), self.random.randrange(4)
+        if shape == 0:
+            columns = [*columns, Column("COUNT(*)", "int")]
+            rest += f" GROUP BY {columns[0].text}"
+        elif shape == 1:
+            columns = [Column("COUNT(*)", "int"), Column(f"MAX({columns[0].text})", columns[0].kind)]
+            rest += self.random.choice(("", " HAVING COUNT(*) > 1", " HAVING COUNT(*) = 0"))
+        elif shape == 2:
+            rest += f" ORDER BY {', '.join(c.text for c in self._shuffled(inner))} LIMIT {self.random.randint(1, 2)}"
+        outputs = tuple(Column(self._name("c"), c.kind) for c in columns)
+        listed = ", ".join(f"{c.text} AS {o.text}" for c, o in zip(columns, outputs, strict=True))
+        join = self.random.choice(("CROSS JOIN LATERAL ({}) AS {}", "LEFT JOIN LATERAL ({}) AS {} ON TRUE"))
+        return (alias, Source("", outputs, 2)), f"{text} {join.format(f'SELECT {listed}{rest}', alias)}"
 
     def _unnested(self, items: list[tuple[str, Source]], text: str) -> tuple[tuple[str, Source], str]:
         """A column whose rows are the elements of an array of two values."""

@@ -200,11 +200,80 @@ SHAPES: dict[str, str] = {
         "SELECT store, MAX_BY(CAST(qty AS STRING), qty) FILTER (WHERE online) AS a, COUNT(DISTINCT item) "
         "FILTER (WHERE qty > 1) AS b FROM sales GROUP BY store"
     ),
+    "having_of_a_value": (
+        "SELECT t.store, (SELECT MAX(s.qty) FROM sales s WHERE s.store = t.store HAVING COUNT(*) > 1) AS m, (SELECT "
+        "COUNT(*) AS n FROM sales s WHERE s.store = t.store HAVING n = 0) AS z FROM stores t"
+    ),
+    "exists_having": (
+        "SELECT t.store FROM stores t WHERE EXISTS (SELECT COUNT(*) FROM sales s WHERE s.store = t.store HAVING "
+        "COUNT(*) > 1) OR NOT EXISTS (SELECT MAX(s.qty) FROM sales s WHERE s.item = t.city HAVING MAX(s.qty) > 0)"
+    ),
+    "exists_of_a_total": "SELECT t.store FROM stores t WHERE EXISTS (SELECT MAX(s.qty) FROM sales s)",
+    "in_a_total": (
+        "SELECT t.store FROM stores t WHERE t.store IN (SELECT COUNT(*) FROM sales s WHERE s.store = t.store) OR "
+        "t.store IN (SELECT MAX(s.qty) FROM sales s WHERE s.store = t.store HAVING COUNT(*) > 1)"
+    ),
+    "not_in_a_total": (
+        "SELECT t.store, t.city FROM stores t WHERE t.store NOT IN (SELECT MAX(s.qty) FROM sales s WHERE s.store = "
+        "t.store HAVING COUNT(*) > 1)"
+    ),
+    "lateral_having_correlated": (
+        "SELECT t.store, l.n, l.m FROM stores t, LATERAL (SELECT COUNT(*) AS n, MAX(s.qty) AS m FROM sales s WHERE "
+        "s.store = t.store HAVING COUNT(*) > 1) l"
+    ),
+    "left_lateral_having": (
+        "SELECT t.store, l.n FROM stores t LEFT JOIN LATERAL (SELECT COUNT(*) AS n FROM sales s WHERE s.store = "
+        "t.store HAVING COUNT(*) > 1) l ON TRUE"
+    ),
+    "in_pairs_or": (
+        "SELECT s.store FROM sales s WHERE s.qty > 1 OR (s.store, s.item) IN (SELECT kind, item FROM items WHERE item"
+        " IS NOT NULL)"
+    ),
+    "on_in": (
+        "SELECT s.qty, t.city FROM sales s JOIN stores t ON s.store = t.store AND s.item IN (SELECT item FROM items)"
+    ),
+    "left_on_exists": (
+        "SELECT s.qty, t.city FROM sales s LEFT JOIN stores t ON s.store = t.store AND s.qty > 0 AND EXISTS (SELECT 1"
+        " FROM items i WHERE i.kind = t.store)"
+    ),
+    "left_on_a_total": (
+        "SELECT s.qty, t.city FROM sales s LEFT JOIN stores t ON s.store = t.store AND t.area > (SELECT MIN(area) "
+        "FROM stores)"
+    ),
+    "sum_of_subqueries": (
+        "SELECT s.store, SUM((SELECT MAX(i.kind) FROM items i WHERE i.item = s.item) + s.qty) AS q FROM sales s GROUP"
+        " BY s.store"
+    ),
+    "windows_of_several_partitions": (
+        "SELECT store, item, COUNT(*) OVER (PARTITION BY store) AS a, SUM(qty) OVER (PARTITION BY item ORDER BY day) "
+        "AS b, MAX(price) OVER () AS c FROM sales"
+    ),
+    "cte_in_several_places": (
+        "WITH x AS (SELECT s.store, s.qty, t.city FROM sales s JOIN stores t ON s.store = t.store), y AS (SELECT "
+        "store, SUM(qty) AS q FROM x GROUP BY store) SELECT a.store, a.q, b.q AS r FROM y a JOIN y b ON a.store = "
+        "b.store UNION ALL SELECT store, qty, 0 FROM x"
+    ),
     "picks_over": "SELECT store, qty, MAX_BY(qty, qty) OVER (PARTITION BY store) AS m FROM sales",
 }
 """Construct -> SELECT."""
 
 OF_SPARK: dict[str, str] = {
+    "range": "SELECT r.id, s.qty FROM RANGE(1, 4) r LEFT JOIN sales s ON s.store = r.id",
+    "stack": (
+        "SELECT id, v.k, v.n, j.c0 FROM sales LATERAL VIEW STACK(2, 'qty', qty, 'store', store) v AS k, n LATERAL VIEW "
+        "JSON_TUPLE(item, 'a') j"
+    ),
+    "stars_in_functions": (
+        "SELECT CONCAT_WS('|', *) AS a, HASH(t.*) AS b, STRUCT(*) AS c FROM stores t JOIN items i ON t.store = i.kind"
+    ),
+    "fields": (
+        "SELECT x.*, STRUCT(x.a + 1 AS b) AS y, y.b + 1 AS z FROM (SELECT STRUCT(store AS a, qty AS q) AS x FROM sales)"
+    ),
+    "inline": "SELECT id, INLINE(ARRAY(STRUCT(store AS a, qty AS q))) FROM sales",
+    "laid_out": "SELECT store, qty FROM sales DISTRIBUTE BY store SORT BY qty",
+    "not_in_pairs_or": (
+        "SELECT s.store FROM sales s WHERE s.qty > 1 OR (s.store, s.item) NOT IN (SELECT kind, item FROM items)"
+    ),
     "semi_join_using": ("SELECT * FROM sales LEFT SEMI JOIN stores USING (store)"),
     "in_as_a_value": (
         "SELECT s.store, s.store IN (SELECT store FROM stores) AS c, s.store NOT IN (SELECT store FROM stores "

@@ -1,0 +1,55 @@
+"""What a SELECT is read as where neither a result nor a whole refresh could show it."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt_spark_dynamic.algebra.nodes import Node, scans
+from dbt_spark_dynamic.algebra.prune import prune
+from dbt_spark_dynamic.algebra.show import show
+from dbt_spark_dynamic.dialect import parse
+from dbt_spark_dynamic.errors import Refusal
+from dbt_spark_dynamic.reading.lower import Lowering
+from dbt_spark_dynamic.reading.relations import Kind, Relation
+
+EVENTS = (("id", "int"), ("ts", "timestamp"), ("info", "struct<a:int,b:string>"))
+
+
+class Events:
+    def relation(self, parts: tuple[str, ...]) -> Relation:
+        return Relation(parts[-1], Kind.DELTA, EVENTS)
+
+
+def read(sql: str) -> Node:
+    return prune(Lowering(Events(), types).query(parse(sql), {}))
+
+
+def types(node: Node) -> tuple[str, ...]:
+    known = dict(EVENTS)
+    return tuple(known.get(name, known["info"]) for name in node.columns)
+
+
+def test_a_star_in_a_function_keeps_every_column() -> None:
+    node = read("SELECT HASH(*) AS h, COUNT(*) OVER (PARTITION BY id) AS n FROM events")
+    assert [c for scan in scans(node) for _, c in scan.outputs] == ["id", "ts", "info"]
+
+
+def test_a_star_of_a_struct_is_its_fields() -> None:
+    assert read("SELECT info.*, e.id FROM events e").columns == ("a", "b", "id")
+
+
+@pytest.mark.parametrize("sql", ("TABLE events", "FROM events", "SELECT * FROM events DISTRIBUTE BY id SORT BY ts"))
+def test_the_rows_of_a_table(sql: str) -> None:
+    assert show(read(sql)) == show(read("SELECT * FROM events"))
+
+
+@pytest.mark.parametrize("window", ("window(ts, '1 hour')", "session_window(ts, '5 minutes')"))
+def test_windows_of_time_are_refused_by_name(window: str) -> None:
+    with pytest.raises(Refusal, match=r"window\(\) groups by time.*\(line 2\)"):
+        read(f"SELECT COUNT(*) AS n,\n{window} AS w FROM events GROUP BY {window}")
+
+
+def test_a_window_can_still_be_named() -> None:
+    assert "PARTITION BY" in show(
+        read("SELECT COUNT(*) OVER window AS n FROM events WINDOW window AS (PARTITION BY id)")
+    )
