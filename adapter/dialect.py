@@ -90,6 +90,14 @@ class DeltaSpark(Spark):
                 version.meta[SPAN] = (first.start, self._prev.end + 1)
             return version
 
+        def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
+            # `GROUP BY window(…)`: a word that can begin a clause of its own is taken for that.
+            first, behind = self._next, self._tokens[self._index + 2 : self._index + 3]
+            call = first is not None and first.token_type is TokenType.WINDOW
+            if call and behind and behind[0].token_type is TokenType.L_PAREN:
+                first.token_type = TokenType.VAR
+            return super()._parse_group(skip_group_by_token)
+
         def _parse_join(self, *args, **kwargs) -> exp.Join | None:
             comma = self._curr
             join = super()._parse_join(*args, **kwargs)

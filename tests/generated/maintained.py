@@ -19,6 +19,7 @@ from dbt_spark_dynamic.commit.temporal_plans import Technique
 from dbt_spark_dynamic.commit.watermark import watermark
 from dbt_spark_dynamic.dialect import print_sql, without_as_of
 from dbt_spark_dynamic.pipeline import Model, compile_model
+from dbt_spark_dynamic.reading.relations import Columns
 from dbt_spark_dynamic.sparksql.bins import Bins
 from dbt_spark_dynamic.sparksql.reads import Span, dated, undated
 from dbt_spark_dynamic.sparksql.render import Renderer
@@ -30,7 +31,8 @@ from .duck import SPARK_SUMS, TARGET, Duck
 class Maintained:
     """by_key=False: applied as exact multiset changes even where a key is known; additive: whether any refresh added to
     the table's own rows; declared: a key that is known of the result; technique: by which temporal joins are
-    made, also where a refresh would not choose it; late_by: as in `Spec`."""
+    made, also where a refresh would not choose it; late_by: as in `Spec`; columns: what Spark says the
+    SELECT has, where DuckDB does not know its functions."""
 
     def __init__(
         self,
@@ -41,12 +43,13 @@ class Maintained:
         declared: tuple[str, ...] | None = None,
         technique: Technique | None = None,
         late_by: str | None = None,
+        columns: Columns | None = None,
     ) -> None:
         self._duck, self._sql, self._late_by = duck, sql, late_by
         duck.at(0)
         duck.forget(TARGET)
         self.model: Model = compile_model(
-            sql, duck.columns(without_as_of(sql)), duck, duck.columns, joined_once=late_by is not None
+            sql, columns or duck.columns(without_as_of(sql)), duck, duck.columns, joined_once=late_by is not None
         )
         assert self.model.refusal is None, self.model.refusal
         assert self.model.node is not None
@@ -60,7 +63,7 @@ class Maintained:
         self._newest: Mapping[str, int] = {}
         self._clock = self._reading(0)
         renderer = Renderer(undated, clock={Time.UNDATED: self._clock}, temporal=self._temporal)
-        first = sql if without_as_of(sql) == sql else print_sql(renderer.query(node))
+        first = sql if without_as_of(sql) == sql and columns is None else print_sql(renderer.query(node))
         duck.write(f"CREATE TABLE {TARGET} AS {first}", {})
         self.additive = False
 
