@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, Window, walk
 from ..changes.change_plan import ChangePlan, Shape
-from ..changes.laws import ADDITIVE, TOP, Law, law_of
+from ..changes.laws import ADDITIVE, EMITTED, TOP, Law, law_of
 from ..changes.plan import plan
 from ..commit import problems
 from ..commit.costs import never_anew, seconds
@@ -18,6 +18,7 @@ from ..commit.outcome import Code
 from ..commit.refresh import own_table
 from ..commit.spec import ChangelogMode, Spec
 from ..errors import DynamicTableError, Refusal
+from ..pipeline import Model
 from ..reading.relations import Kind
 from .rehearsal import Case, Rehearsed, rehearse
 
@@ -84,7 +85,7 @@ def explain(spec: Spec, engine: Engine) -> Explanation:
             next_run=_next_run(decision, seen, spec),
             stopped=stopped,
             refusal=seen.model.refusal,
-            steps=_steps(node, shape) if node is not None and shape is not None else (),
+            steps=_steps(seen.model, shape) if shape is not None else (),
             key=_key(seen, spec),
             changelog=_changelog(spec, seen, shape),
             sources=_sources(seen, decision),
@@ -154,13 +155,18 @@ def _chosen_anew(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> 
 def _plan(seen: Seen) -> ChangePlan:
     """As if every source had changed."""
     assert seen.model.node is not None
-    own = own_table(seen.target.name if seen.target else "the table", seen.model, seen.checked)
-    return plan(seen.model.node, frozenset(seen.model.sources), seen.source_keys, own, by_key=seen.key is not None)
+    emission = seen.model.emission
+    checked = seen.checked if emission is None else ()
+    own = own_table(seen.target.name if seen.target else "the table", seen.model, checked)
+    changed = frozenset(seen.model.sources)
+    return plan(seen.model.node, changed, seen.source_keys, own, by_key=seen.key is not None, emission=emission)
 
 
-def _steps(model: Node, shape: ChangePlan) -> tuple[Step, ...]:
+def _steps(model: Model, shape: ChangePlan) -> tuple[Step, ...]:
     at_root = {Aggregate: ADDITIVE} if shape.shape is Shape.ADDITIVE else {Window: TOP} if shape.falling else {}
-    first = next((n for n in walk(model) if type(n) in at_root), None)
+    at_root = {Filter: EMITTED} if model.emission is not None else at_root
+    assert model.node is not None
+    first = next((n for n in walk(model.node) if type(n) in at_root), None)
 
     def below(node: Node, depth: int) -> list[Step]:
         if _only_passes(node):
@@ -168,7 +174,7 @@ def _steps(model: Node, shape: ChangePlan) -> tuple[Step, ...]:
         law = at_root[type(node)] if node is first else law_of(node)
         return [Step(depth, node, law), *(s for c in node.children for s in below(c, depth + 1))]
 
-    return tuple(below(model, 0))
+    return tuple(below(model.node, 0))
 
 
 def _only_passes(node: Node) -> bool:

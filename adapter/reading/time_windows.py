@@ -89,7 +89,7 @@ def _timed(source: Node, time: Expr, at: str, call: exp.Expression, types: Typer
     (kind,) = types(Project(source, ((at, time),)))
     if kind not in ("timestamp", "date", "string"):
         raise refuse(
-            f"{spark_name(call)}() of a {kind.upper()}", "is not told from the rows here", call,
+            "a window of time of what is no TIMESTAMP", "has no law of change here yet", call,
             "CAST the time to TIMESTAMP",
         )  # fmt: skip
     as_time = time if kind == "timestamp" else Expr.of(exp.cast(time.tree.copy(), "timestamp"))
@@ -192,7 +192,7 @@ def _other_groups(tree: exp.Select, call: exp.Expression, scope: Scope) -> tuple
     clause = tree.args.get("group")
     elements = clause.expressions if clause is not None else []
     if clause is None or call not in elements or any(v for k, v in clause.args.items() if k != "expressions"):
-        raise refuse("session_window() that is not an element of GROUP BY", "is not told from the rows here", call)
+        raise refuse("session_window() that is not an element of GROUP BY", "has no law of change here yet", call)
     aliases = {e.alias.lower(): e.this for e in tree.expressions if isinstance(e, exp.Alias)}
     parts = []
     for e in elements:
@@ -282,7 +282,7 @@ def _lengths(call: exp.Expression, session: bool) -> tuple[int, int, int]:
     lengths = [micros(e.name) if isinstance(e, exp.Literal) and e.is_string else None for e in call.expressions[1:]]
     if not lengths or None in lengths or (session and len(lengths) > 1) or len(lengths) > 3 or (lengths[0] or 0) <= 0:
         raise refuse(
-            f"{spark_name(call)}() of a length that is not a constant", "is not told from the rows here", call,
+            "a window of time of a length that is not a constant", "has no law of change here yet", call,
             "write it as a number and a unit, for example '30 minutes'",
         )  # fmt: skip
     size, *more = (n or 0 for n in lengths)

@@ -1,0 +1,68 @@
+"""What is said of a model whose results are made by the end of their windows, and of one whose results have no end."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt_spark_dynamic.algebra.emission import PROCESSING_TIME, Emission
+from dbt_spark_dynamic.changes.laws import EMITTED
+from dbt_spark_dynamic.commit.spec import Spec
+from dbt_spark_dynamic.errors import ConfigError
+from dbt_spark_dynamic.explain.explanation import Explanation, explain
+from dbt_spark_dynamic.explain.text import text
+from docs.printing.shop import Shop
+
+HOUR = 3_600_000_000
+RUNNING = "SELECT id, customer, day, SUM(amount) OVER (PARTITION BY customer ORDER BY day) AS total FROM orders"
+BY_WEEK = "SELECT customer, window.start, COUNT(*) AS n FROM orders GROUP BY customer, window(day, '7 days')"
+
+
+def explained(sql: str, emission: Emission) -> Explanation:
+    return explain(Spec("shop.model", sql, "models/model.sql", emission=emission, late_by="'0' SECOND"), Shop())
+
+
+def test_its_law_is_that_of_results_that_are_made() -> None:
+    found = explained(RUNNING, Emission(clock=PROCESSING_TIME, late=True, last=HOUR))
+    assert found.steps[0].law is EMITTED
+    assert [s.law.kind for s in found.steps] == ["emitted", "linear", "keyed", "source"]
+    assert any(s.name == f"the clock, {PROCESSING_TIME}" for s in found.sources)
+    said = text(found)
+    assert "results that are due" in said and "rows that may end a result that is due" in said
+    assert "recompute" in [t.name for t in found.techniques] and "rewrite" not in [t.name for t in found.techniques]
+
+
+@pytest.mark.parametrize(
+    ("sql", "what", "remedy"),
+    [
+        ("SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer", "the SELECT has none", "GROUP BY window("),
+        ("SELECT id FROM orders", "the SELECT has none", "GROUP BY window("),
+        (f"SELECT customer, SUM(n) AS n FROM ({BY_WEEK}) GROUP BY customer", "grouped or put together", "its own"),
+        (f"SELECT c.name, w.n FROM ({BY_WEEK}) w JOIN customers c ON w.customer = c.id", "joined, grouped", "its own"),
+        ("SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer, window(day, '7 days')", "not show", "end"),
+        ("SELECT window.end, COUNT(*) AS n FROM orders GROUP BY customer, window(day, '7 days')", "not show", "all"),
+        (
+            "SELECT customer, session_window.end, COUNT(*) AS n FROM orders "
+            "GROUP BY customer, session_window(day, '2 days')", "not show", "of a session both",
+        ),
+        ("SELECT id, day, SUM(amount) OVER (PARTITION BY customer ORDER BY day) AS n FROM orders", "not show", "OVER"),
+        ("SELECT id, day, SUM(amount) OVER (PARTITION BY id) AS n FROM orders", "ordered by one column", "ORDER BY"),
+        ("SELECT id, day, SUM(amount) OVER (ORDER BY day DESC) AS n FROM orders", "ascending", "ORDER BY event_time"),
+        (f"{RUNNING} WHERE day > current_date() - INTERVAL 7 DAYS", "reads the session's clock", "another model"),
+        ("SELECT id, RAND() AS r FROM orders", "maintained by change", "rewrite that part"),
+    ],
+)  # fmt: skip
+def test_a_select_whose_results_have_no_end(sql: str, what: str, remedy: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        explained(sql, Emission())
+    assert what in raised.value.what and remedy in raised.value.remedy
+    assert raised.value.where.startswith("models/model.sql")
+
+
+def test_rows_of_a_result_that_is_one_row_are_not_counted() -> None:
+    with pytest.raises(ConfigError, match="the results of an OVER window are single rows"):
+        explained(RUNNING, Emission(-HOUR, rows=100))
+
+
+def test_an_event_time_is_a_time() -> None:
+    with pytest.raises(ConfigError, match="amount` is of type int"):
+        explained("SELECT id, amount, COUNT(*) OVER (ORDER BY amount) AS n FROM orders", Emission())
