@@ -6,13 +6,17 @@ The example is that of "Calculation of Results and Refinement of Time Sequence" 
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from dbt_spark_dynamic.algebra.emission import PROCESSING_TIME, Emission
 from dbt_spark_dynamic.commit.outcome import Code
+from dbt_spark_dynamic.watch.events import Kind
 from integration_tests.conftest import DbtProject
 from integration_tests.maintained import Maintained
+from integration_tests.test_streams import drop_in
+from integration_tests.test_watch import until, watching
 
 PER_USER = """
 select user, window.start, window.end, count(*) as clicks
@@ -199,3 +203,29 @@ def test_at_processing_time_the_next_result_is_known(maintained: Maintained) -> 
     maintained.sql("delete from clicks")
     maintained.sql("insert into clicks select 'mary', current_timestamp() + interval 1 day")
     assert (maintained.refresh("m", emission=emission).due_in or 0) <= 60
+
+
+def test_a_window_of_a_stream_that_has_ended_is_shown_while_it_is_watched(
+    dbt_project: DbtProject, tmp_path: Path
+) -> None:
+    """No commit says that it has: the loop knows when the next result is due."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    stream = f"{{format: json, options: {{path: '{folder}'}}}}"
+    columns = "[{name: user, data_type: string}, {name: time, data_type: timestamp}]"
+    dbt_project.write(
+        "models/sources.yml",
+        f"sources: [{{name: shop, schema: {dbt_project.schema}, tables: [{{name: clicks, meta: {{stream: {stream}}}, "
+        f"columns: {columns}}}]}}]",
+    )
+    ten_seconds = PER_USER.replace("30 minutes", "10 seconds")
+    dbt_project.model("per_user", ten_seconds, materialized="dynamic_table", emit={"clock": "processing_time"})
+    with watching(dbt_project) as (_, events):
+        until(events, Kind.REFRESHED, "per_user")
+        ((soon,),) = dbt_project.sql("select date_format(now() + interval 20 seconds, \"yyyy-MM-dd'T'HH:mm:ss\")")
+        drop_in(folder, "1.json", {"user": "mary", "time": soon})
+        until(events, Kind.REFRESHED, "per_user", times=2)
+        assert dbt_project.sql("select * from per_user") == []
+        until(events, Kind.REFRESHED, "per_user", times=3)
+    ((user, end, clicks),) = dbt_project.sql("select user, `end` <= now(), clicks from per_user")
+    assert (user, end, clicks) == ("mary", True, 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..algebra.clock import WATERMARK
+from ..algebra.emission import Emission
 from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, Window, walk
 from ..changes.change_plan import ChangePlan, Shape
@@ -20,6 +22,7 @@ from ..commit.spec import ChangelogMode, Spec
 from ..errors import DynamicTableError, Refusal
 from ..pipeline import Model
 from ..reading.relations import Kind
+from ..reading.time_windows import MICROS
 from .rehearsal import Case, Rehearsed, rehearse
 
 
@@ -56,7 +59,8 @@ class Technique:
 class Explanation:
     """next_run: what the next run would do; stopped: the error it would stop with instead; steps: the algebra, empty
     where the SELECT is refused; key: what rows are merged by, and where it comes from; changelog: the same of how
-    changes reach the table; techniques: cheapest first; rehearsed: what would be sent to Spark, by case."""
+    changes reach the table; techniques: cheapest first; rehearsed: what would be sent to Spark, by case;
+    results: when those of windows are made, empty where they are what the rows are at any time."""
 
     target: str
     place: str
@@ -70,6 +74,7 @@ class Explanation:
     techniques: tuple[Technique, ...]
     rehearsed: tuple[Rehearsed, ...]
     assumed: bool
+    results: str = ""
 
 
 def explain(spec: Spec, engine: Engine) -> Explanation:
@@ -92,9 +97,40 @@ def explain(spec: Spec, engine: Engine) -> Explanation:
             techniques=_techniques(seen, spec, cases, decision),
             rehearsed=(*_chosen_anew(seen, spec, engine, decision), *cases),
             assumed=not (decision.changes or decision.clock_moved),
+            results=results_made(spec.emission) if spec.emission is not None else "",
         )
     except SqlError as error:
         raise problems.explained(error, spec) from error
+
+
+def results_made(emission: Emission) -> str:
+    """When the results of windows are made, a line for each kind of them."""
+    clock = "the watermark" if emission.clock == WATERMARK else "the time of the refresh"
+    said = [f"complete when {clock} has passed {_offset(emission.complete)}"]
+    if emission.first != emission.complete:
+        rate = f", and again every {_lasting(emission.every)}" if emission.every is not None else ""
+        rate = f", and again with every {emission.rows} rows" if emission.rows is not None else rate
+        said.insert(0, f"first when {clock} has passed {_offset(emission.first)}{rate}")
+    if emission.stop is None:
+        said.append("rows that change after that correct them at once")
+    else:
+        at_once = (
+            f"correct them at once until it has passed {_offset(emission.stop)}, and then " if emission.late else ""
+        )
+        said.append(f"rows that change after that {at_once}are ignored and counted")
+    return "\n".join(said)
+
+
+def _offset(micros: int) -> str:
+    if not micros:
+        return "the end of their window"
+    return f"the end of their window {'plus' if micros > 0 else 'less'} {_lasting(abs(micros))}"
+
+
+def _lasting(micros: int) -> str:
+    """A length of time in the largest unit that it is a whole number of."""
+    unit = next(u for u in reversed(MICROS) if micros % MICROS[u] == 0)
+    return f"{micros // MICROS[unit]} {unit}" + ("s" if micros != MICROS[unit] else "")
 
 
 def _decision(seen: Seen, spec: Spec, engine: Engine) -> tuple[Decision, str | None]:

@@ -8,7 +8,7 @@ from dbt_spark_dynamic.algebra.emission import PROCESSING_TIME, Emission
 from dbt_spark_dynamic.changes.laws import EMITTED
 from dbt_spark_dynamic.commit.spec import Spec
 from dbt_spark_dynamic.errors import ConfigError
-from dbt_spark_dynamic.explain.explanation import Explanation, explain
+from dbt_spark_dynamic.explain.explanation import Explanation, explain, results_made
 from dbt_spark_dynamic.explain.text import text
 from docs.printing.shop import Shop
 
@@ -27,8 +27,36 @@ def test_its_law_is_that_of_results_that_are_made() -> None:
     assert [s.law.kind for s in found.steps] == ["emitted", "linear", "keyed", "source"]
     assert any(s.name == f"the clock, {PROCESSING_TIME}" for s in found.sources)
     said = text(found)
+    assert "RESULTS OF WINDOWS ARE MADE" in said
     assert "results that are due" in said and "rows that may end a result that is due" in said
     assert "recompute" in [t.name for t in found.techniques] and "rewrite" not in [t.name for t in found.techniques]
+
+
+@pytest.mark.parametrize(
+    ("emission", "said"),
+    [
+        (
+            Emission(),
+            ["complete when the watermark has passed the end of their window",
+             "rows that change after that are ignored and counted"],
+        ),
+        (
+            Emission(-HOUR // 4, HOUR // 30, every=HOUR // 12, late=True, last=HOUR),
+            ["first when the watermark has passed the end of their window less 15 minutes, and again every 5 minutes",
+             "complete when the watermark has passed the end of their window plus 2 minutes",
+             "rows that change after that correct them at once until it has passed the end of their window plus 1 "
+             "hour, and then are ignored and counted"],
+        ),
+        (
+            Emission(0, 36 * HOUR, rows=5, late=True, clock=PROCESSING_TIME),
+            ["first when the time of the refresh has passed the end of their window, and again with every 5 rows",
+             "complete when the time of the refresh has passed the end of their window plus 36 hours",
+             "rows that change after that correct them at once"],
+        ),
+    ],
+)  # fmt: skip
+def test_it_says_when_results_are_made(emission: Emission, said: list[str]) -> None:
+    assert results_made(emission).splitlines() == said
 
 
 @pytest.mark.parametrize(
