@@ -20,6 +20,7 @@ from .clock import WATERMARK, reads
 from .expressions import Expr, column, conjunction
 from .kept import origin, side
 from .nodes import Aggregate, Filter, Node, Project, TimeWindow, UnionAll, Window, walk
+from .times import micros_of, number, time_at
 
 PROCESSING_TIME = "current_timestamp"
 """The clock of processing time."""
@@ -241,9 +242,9 @@ def _ticked(timing: Timing, emission: Emission, every: int) -> Expr:
     """Whether the clock has passed one of the times, `every` apart, that begin with the first result."""
 
     def ticks(time: str) -> exp.Expression:
-        now = _micros(Clock(this=emission.clock, time=time))
-        end = _micros(exp.cast(timing.end.tree.copy(), "timestamp"))
-        since = exp.Sub(this=exp.Sub(this=now, expression=end), expression=_number(timing.past + emission.first))
+        now = micros_of(Clock(this=emission.clock, time=time))
+        end = micros_of(exp.cast(timing.end.tree.copy(), "timestamp"))
+        since = exp.Sub(this=exp.Sub(this=now, expression=end), expression=number(timing.past + emission.first))
         return exp.IntDiv(this=exp.paren(since), expression=exp.Literal.number(every))
 
     return Expr.of(exp.GT(this=ticks("after"), expression=ticks("before")))
@@ -256,15 +257,15 @@ def incomplete(timing: Timing, emission: Emission) -> Expr:
 
 def until_due(timing: Timing, emission: Emission) -> Expr:
     """Microseconds from the clock until an incomplete result is made next."""
-    end = _micros(exp.cast(timing.end.tree.copy(), "timestamp"))
-    since = exp.Sub(this=_micros(Clock(this=emission.clock, time="after")), expression=end)
+    end = micros_of(exp.cast(timing.end.tree.copy(), "timestamp"))
+    since = exp.Sub(this=micros_of(Clock(this=emission.clock, time="after")), expression=end)
 
     def until(offset: int) -> exp.Expression:
-        return exp.Sub(this=_number(timing.past + offset), expression=exp.paren(since.copy()))
+        return exp.Sub(this=number(timing.past + offset), expression=exp.paren(since.copy()))
 
     next_one = until(emission.complete)
     if emission.every is not None:
-        from_first = exp.Sub(this=exp.paren(since.copy()), expression=_number(timing.past + emission.first))
+        from_first = exp.Sub(this=exp.paren(since.copy()), expression=number(timing.past + emission.first))
         rest = exp.Anonymous(this="PMOD", expressions=[from_first, exp.Literal.number(emission.every)])
         tick = exp.Sub(this=exp.Literal.number(emission.every), expression=rest)
         next_one = exp.Least(this=next_one, expressions=[tick])
@@ -303,21 +304,9 @@ def in_reach(timing: Timing, emission: Emission, back: int | None) -> Expr:
 
 
 def _before(clock: str, offset: int, time: str | None) -> exp.Expression:
-    """The clock less the offset. Not `- INTERVAL`, which is of days where the clock is put forward and back."""
-    micros = _micros(Clock(this=clock, time=time))
-    if not offset:
-        return Clock(this=clock, time=time)
-    less = exp.Sub(this=micros, expression=_number(offset))
-    return exp.Anonymous(this="TIMESTAMP_MICROS", expressions=[less])
-
-
-def _micros(time: exp.Expression) -> exp.Expression:
-    return exp.Anonymous(this="UNIX_MICROS", expressions=[time])
-
-
-def _number(value: int) -> exp.Expression:
-    number = exp.Literal.number(abs(value))
-    return exp.paren(exp.Neg(this=number)) if value < 0 else number
+    """The clock less the offset, in microseconds."""
+    now = Clock(this=clock, time=time)
+    return time_at(exp.Sub(this=micros_of(now), expression=number(offset))) if offset else now
 
 
 def _all(*parts: Expr) -> Expr:

@@ -8,6 +8,7 @@ from ..algebra.clock import WATERMARK
 from ..algebra.emission import Emission
 from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, Window, walk
+from ..algebra.times import MICROS
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.laws import ADDITIVE, EMITTED, TOP, Law, law_of
 from ..changes.plan import plan
@@ -22,7 +23,6 @@ from ..commit.spec import ChangelogMode, Spec
 from ..errors import DynamicTableError, Refusal
 from ..pipeline import Model
 from ..reading.relations import Kind
-from ..reading.time_windows import MICROS
 from .rehearsal import Case, Rehearsed, rehearse
 
 

@@ -6,13 +6,13 @@ every node has a law for: an expression of the time, a generator, or window func
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Filter, Generate, Node, Project, TimeWindow, Window
+from ..algebra.times import length, micros_of, number, time_at
 from .functions import spark_name
 from .refuse import refuse
 from .relations import Typer
@@ -21,11 +21,6 @@ from .scope import Scope, placed, resolve, settled_names
 
 WINDOW, SESSION = "window", "session_window"
 START, END = "start", "end"
-
-MICROS = {
-    "microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000,
-    "day": 86_400_000_000, "week": 604_800_000_000,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -99,21 +94,21 @@ def _timed(source: Node, time: Expr, at: str, call: exp.Expression, types: Typer
 
 def _last_start(at: str, slide: int, first: int) -> exp.Expression:
     """When the last window begins that holds a row, in microseconds. first: when any of them begins."""
-    micros = _micros(column(at))
-    since = exp.Sub(this=micros, expression=_number(first)) if first else micros
-    rest = exp.Anonymous(this="PMOD", expressions=[since.copy(), _number(slide)])
+    micros = micros_of(column(at).tree)
+    since = exp.Sub(this=micros, expression=number(first)) if first else micros
+    rest = exp.Anonymous(this="PMOD", expressions=[since.copy(), number(slide)])
     return exp.Sub(this=micros.copy(), expression=rest)
 
 
 def _starting(rows: Node, start: exp.Expression, timed: Timed) -> Node:
-    began = Project(rows, (*_passed(rows), (timed.start, _time(start))))
+    began = Project(rows, (*_passed(rows), (timed.start, _at(start))))
     return Project(began, (*_passed(began), (timed.end, _later(column(timed.start), timed.size))))
 
 
 def _hopping(rows: Node, timed: Timed, slide: int, first: int, scope: Scope) -> Node:
     last, most = _last_start(timed.at, slide, first), -(-timed.size // slide)
-    begun = exp.Sub(this=exp.paren(last.copy()), expression=_number((most - 1) * slide))
-    every = exp.GenerateSeries(start=begun, end=last, step=exp.cast(_number(slide), "bigint"))
+    begun = exp.Sub(this=exp.paren(last.copy()), expression=number((most - 1) * slide))
+    every = exp.GenerateSeries(start=begun, end=last, step=exp.cast(number(slide), "bigint"))
     made = scope.reserve("window_micros")
     starts = Generate(rows, Expr.of(exp.Explode(this=every)), (made,))
     found = _starting(starts, column(made).tree.copy(), timed)
@@ -128,7 +123,7 @@ def _sessions(rows: Node, parts: tuple[Expr, ...], timed: Timed, scope: Scope) -
     within the gap before it, its last row likewise the first one from there on."""
     at, before, after = (scope.reserve(n) for n in ("event_micros", "event_before", "event_after"))
     opening, closing = (scope.reserve(n) for n in ("session_first", "session_last"))
-    rows = Project(rows, (*_passed(rows), (at, Expr.of(_micros(column(timed.at))))))
+    rows = Project(rows, (*_passed(rows), (at, Expr.of(micros_of(column(timed.at).tree)))))
     beside = Window(
         rows, parts,
         ((before, _over(exp.Max, at, parts, at, False, "1")), (after, _over(exp.Min, at, parts, at, True, "1"))),
@@ -144,8 +139,8 @@ def _sessions(rows: Node, parts: tuple[Expr, ...], timed: Timed, scope: Scope) -
             (last, _over(exp.Min, closing, parts, at, True, "CURRENT ROW")),
         ),
     )  # fmt: skip
-    end = exp.Add(this=column(last).tree.copy(), expression=_number(timed.size))
-    ends = ((timed.start, _time(column(first).tree.copy())), (timed.end, _time(end)))
+    end = exp.Add(this=column(last).tree.copy(), expression=number(timed.size))
+    ends = ((timed.start, _at(column(first).tree.copy())), (timed.end, _at(end)))
     return Project(found, (*_passed(rows), *ends))
 
 
@@ -169,7 +164,7 @@ def _over(
 def _where_further(later: Expr, earlier: Expr, then: Expr, gap: int, known: Expr | None = None) -> Expr:
     """`then` where the times are further apart than the gap, or one of them is not there; else NULL."""
     apart = exp.GT(
-        this=exp.Sub(this=later.tree.copy(), expression=earlier.tree.copy()), expression=_number(gap)
+        this=exp.Sub(this=later.tree.copy(), expression=earlier.tree.copy()), expression=number(gap)
     )  # fmt: skip
     none = exp.Is(this=(known or earlier).tree.copy(), expression=exp.Null())
     return Expr.of(exp.Case(ifs=[exp.If(this=exp.or_(none, apart), true=then.tree.copy())]))
@@ -279,7 +274,7 @@ def _put(node: exp.Expression, instead: exp.Expression, tree: exp.Select, name: 
 
 def _lengths(call: exp.Expression, session: bool) -> tuple[int, int, int]:
     """Size, slide and first start, in microseconds."""
-    lengths = [micros(e.name) if isinstance(e, exp.Literal) and e.is_string else None for e in call.expressions[1:]]
+    lengths = [length(e.name) if isinstance(e, exp.Literal) and e.is_string else None for e in call.expressions[1:]]
     if not lengths or None in lengths or (session and len(lengths) > 1) or len(lengths) > 3 or (lengths[0] or 0) <= 0:
         raise refuse(
             "a window of time of a length that is not a constant", "has no law of change here yet", call,
@@ -289,37 +284,13 @@ def _lengths(call: exp.Expression, session: bool) -> tuple[int, int, int]:
     return size, more[0] if more else size, more[1] if len(more) > 1 else 0
 
 
-def micros(text: str) -> int | None:
-    """'1 hour 30 minutes' in microseconds; None for what is not of fixed length, or no interval."""
-    words = text.lower().removeprefix("interval ").split()
-    total = 0
-    if not words or len(words) % 2:
-        return None
-    for number, unit in zip(words[::2], words[1::2], strict=True):
-        if not re.fullmatch(r"[+-]?\d+", number) or unit.removesuffix("s") not in MICROS:
-            return None
-        total += int(number) * MICROS[unit.removesuffix("s")]
-    return total
-
-
 def _later(time: Expr, by: int) -> Expr:
-    """Not `+ INTERVAL`, which is a day where the clock is put forward and back."""
     operator = exp.Add if by >= 0 else exp.Sub
-    return _time(operator(this=_micros(time), expression=_number(abs(by))))
+    return Expr.of(time_at(operator(this=micros_of(time.tree), expression=number(abs(by)))))
 
 
-def _micros(time: Expr) -> exp.Expression:
-    return exp.Anonymous(this="UNIX_MICROS", expressions=[time.tree.copy()])
-
-
-def _time(of: exp.Expression) -> Expr:
-    return Expr.of(exp.Anonymous(this="TIMESTAMP_MICROS", expressions=[of]))
-
-
-def _number(value: int) -> exp.Expression:
-    # As it is printed a number beyond INT is a BIGINT of its own.
-    number = exp.Literal.number(abs(value))
-    return exp.paren(exp.Neg(this=number)) if value < 0 else number
+def _at(micros: exp.Expression) -> Expr:
+    return Expr.of(time_at(micros))
 
 
 def _struct(start: Expr, end: Expr) -> Expr:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from dbt_spark_dynamic.algebra.times import length
 from dbt_spark_dynamic.errors import Refusal
 from dbt_spark_dynamic.pipeline import compile_model
-from dbt_spark_dynamic.reading.time_windows import micros
 
 from .clicks import TABLES, Click, click_scripts, minute
 from .duck import Duck
@@ -159,4 +159,4 @@ def test_what_is_no_window_of_time_is_refused(duck: Duck, query: str, columns: s
     ],
 )  # fmt: skip
 def test_lengths(text: str, expected: int | None) -> None:
-    assert micros(text) == expected
+    assert length(text) == expected

@@ -11,9 +11,9 @@ from typing import Any
 
 from dbt_spark_dynamic.algebra.clock import WATERMARK
 from dbt_spark_dynamic.algebra.emission import PROCESSING_TIME, Emission
+from dbt_spark_dynamic.algebra.times import length
 from dbt_spark_dynamic.commit.spec import choice
 from dbt_spark_dynamic.errors import ConfigError
-from dbt_spark_dynamic.reading.time_windows import micros
 
 FIRST, COMPLETE, LAST = "first_result_offset", "complete_result_offset", "last_result_offset"
 RATE, LATE, CLOCK = "update_rate", "late_updates", "clock"
@@ -129,7 +129,7 @@ def _offset(value: Any, key: str, place: str) -> int:
 
 def _length(text: str) -> int | None:
     """Of one unit: of '-1 hour 30 minutes' it is open what the sign is for."""
-    return micros(text) if len(text.split()) == 2 else None
+    return length(text) if len(text.split()) == 2 else None
 
 
 def _rated(emission: Emission, value: Any, place: str) -> Emission:
