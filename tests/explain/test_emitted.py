@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from dbt_spark_dynamic.algebra.emission import PROCESSING_TIME, Emission
+from dbt_spark_dynamic.algebra.emission import PROCESSING_TIME, Emission, sides
+from dbt_spark_dynamic.algebra.nodes import scans
 from dbt_spark_dynamic.changes.laws import EMITTED
+from dbt_spark_dynamic.commit.catalog import SessionCatalog
 from dbt_spark_dynamic.commit.spec import Spec
 from dbt_spark_dynamic.errors import ConfigError
 from dbt_spark_dynamic.explain.explanation import Explanation, explain, results_made
 from dbt_spark_dynamic.explain.text import text
+from dbt_spark_dynamic.pipeline import compile_model
 from docs.printing.shop import Shop
 
 HOUR = 3_600_000_000
@@ -94,3 +97,24 @@ def test_rows_of_a_result_that_is_one_row_are_not_counted() -> None:
 def test_an_event_time_is_a_time() -> None:
     with pytest.raises(ConfigError, match="amount` is of type int"):
         explained("SELECT id, amount, COUNT(*) OVER (ORDER BY amount) AS n FROM orders", Emission())
+
+
+@pytest.mark.parametrize(
+    ("rows", "sources"),
+    [
+        ("orders", ["orders"]),
+        ("(SELECT * FROM orders WHERE amount > 1)", ["orders"]),
+        ("(SELECT o.day, c.city AS customer FROM customers c JOIN orders o ON o.customer = c.id)", ["orders"]),
+        ("(SELECT day, customer FROM orders UNION ALL SELECT day, customer FROM returns)", ["orders", "returns"]),
+    ],
+)
+@pytest.mark.parametrize("window", ["window(day, '4 days', '2 days')", "session_window(day, '2 days')"])
+def test_the_watermark_is_of_the_tables_that_have_the_times(rows: str, sources: list[str], window: str) -> None:
+    """Whatever the SELECT leaves of them: the least of the newest, where there are several."""
+    name = window.partition("(")[0]
+    sql = f"SELECT customer, {name}.start, {name}.end, COUNT(*) AS n FROM {rows} GROUP BY customer, {window}"
+    columns = (("customer", "int"), ("start", "timestamp"), ("end", "timestamp"), ("n", "bigint"))
+    shop = Shop()
+    model = compile_model(sql, columns, SessionCatalog(shop), shop.columns, emission=Emission())
+    assert model.node is not None, model.refusal
+    assert [scan.source for side in sides(model.node) for scan in scans(side)] == sources
