@@ -294,13 +294,13 @@ def late(timing: Timing, emission: Emission) -> Expr:
     return _all(*parts)
 
 
-def in_reach(timing: Timing, emission: Emission, back: int | None) -> Expr:
-    """Whether a row may be part of a result that was not passed by the offset `back` before, and was made already.
-    back: None for one that was passed however long ago."""
-    parts = [Expr.of(exp.LTE(this=timing.at.tree.copy(), expression=_before(emission.clock, emission.first, "after")))]
+def in_reach(timing: Timing, emission: Emission, back: int | None, *, ahead: bool = False) -> Expr | None:
+    """Whether a row may be part of a result that was not passed by the offset `back` before, and, unless `ahead`, was
+    made already. back: None for one that was passed however long ago. None if every row may."""
+    parts = [] if ahead else [passed_by(timing.at, emission.first, emission, "after")]
     if back is not None:
         parts.append(not_reached(timing.at, timing.lasts + back, emission, "before"))
-    return _all(*parts)
+    return conjunction(parts)
 
 
 def _before(clock: str, offset: int, time: str | None) -> exp.Expression:

@@ -91,12 +91,15 @@ class Emitted:
         """The table's own rows."""
         return Scan(self._own.name, "held", tuple((n, n) for n in names), Time.BEFORE)
 
-    def bounded(self, plan: Node, back: int | None) -> Node:
-        """A plan at a time over rows alone that may be part of the results that were not passed by the offset `back`.
-        Where rows make the windows, all of those that have to do with each other are kept."""
+    def bounded(self, plan: Node, back: int | None, *, ahead: bool = False) -> Node:
+        """A plan at a time over rows alone that may be part of the results that were not passed by the offset `back`,
+        and, unless `ahead`, were made already. Where rows make the windows, all rows that have to do with each other
+        are kept."""
         if self._timing.of_rows:
             return plan
-        condition = in_reach(self._timing, self._emission, back)
+        condition = in_reach(self._timing, self._emission, back, ahead=ahead)
+        if condition is None:
+            return plan
 
         def over(node: Node) -> Node:
             if isinstance(node, Filter | Project):
@@ -138,8 +141,11 @@ class Emitted:
             return self.bounded(every, emission.complete)
         if not timing.parts:
             return every
-        last = Filter(at(timing.rows, Time.AFTER), in_reach(timing, emission, emission.complete))
-        parts = distinct(Project(last, tuple((KEY.format(i), e) for i, (_, e) in enumerate(timing.parts))))
+        last, near = at(timing.rows, Time.AFTER), in_reach(timing, emission, emission.complete)
+        assert near is not None
+        parts = distinct(
+            Project(Filter(last, near), tuple((KEY.format(i), e) for i, (_, e) in enumerate(timing.parts)))
+        )
         named = self._d.keys(parts, "rows that may end a result that is due", "parts_due")
         return restrict(every, columns(tuple(name for name, _ in timing.parts)), named)
 
@@ -232,7 +238,17 @@ def next_instant(model: Node, emission: Emission, own: Own) -> Node:
     timing = timing_of(without_emission(model))
     assert isinstance(timing, Timing)
     work = Emitted(model, timing, emission, own, Derivation(model, frozenset()))
-    every = narrow(at(without_emission(model), Time.AFTER), frozenset(timing.columns))
-    some = UnionAll((work.shown(work.bounded(every, emission.complete)), work.held(timing.columns)))
-    waiting = Project(Filter(some, incomplete(timing, emission)), ((UNTIL, until_due(timing, emission)),))
-    return Aggregate(waiting, (), ((UNTIL, Expr.of(exp.Min(this=column(UNTIL).tree.copy()))),))
+    every = at(without_emission(model), Time.AFTER)
+    if timing.of_rows:
+        # Every row may be the last of its session: those that are not only say a time too many.
+        rows = narrow(at(timing.rows, Time.AFTER), timing.at.columns)
+        now = _waiting(rows, replace(timing, end=timing.at, past=timing.lasts), emission)
+    else:
+        shown = narrow(every, frozenset(timing.columns))
+        now = _waiting(work.bounded(shown, emission.complete, ahead=True), timing, emission)
+    some = UnionAll((now, _waiting(work.held(timing.columns), timing, emission)))
+    return Aggregate(some, (), ((UNTIL, Expr.of(exp.Min(this=column(UNTIL).tree.copy()))),))
+
+
+def _waiting(results: Node, timing: Timing, emission: Emission) -> Node:
+    return Project(Filter(results, incomplete(timing, emission)), ((UNTIL, until_due(timing, emission)),))

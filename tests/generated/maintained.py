@@ -10,6 +10,7 @@ from dbt_spark_dynamic.algebra.keys import unique_key
 from dbt_spark_dynamic.algebra.nodes import Join, Time, walk
 from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.change_plan import Shape
+from dbt_spark_dynamic.changes.emitted import next_instant
 from dbt_spark_dynamic.commit.apply import Applier
 from dbt_spark_dynamic.commit.incremental import Incremental
 from dbt_spark_dynamic.commit.ledger import Entry
@@ -103,6 +104,15 @@ class Maintained:
             self.too_late += applier.plan(plan, work, Renderer(dated(spans), work.name, clock, self._temporal)).too_late
         finally:
             work.forget()
+
+    def next_due(self, version: int) -> int | None:
+        """Microseconds from the clock to the next result, as far as it is known."""
+        assert self.model.node is not None and self.model.emission is not None
+        spans = dict.fromkeys((*self.model.sources, TARGET), Span(version, version))
+        renderer = Renderer(dated(spans), clock=dict.fromkeys(Time, self._clock))
+        waiting = next_instant(self.model.node, self.model.emission, Own(TARGET, dict(self.model.columns)))
+        ((micros,),) = self._duck.rows(print_sql(renderer.query(waiting)))
+        return micros
 
     def _reading(self, version: int) -> Reading:
         """The watermark in this version of the sources, none if the model has none."""

@@ -178,6 +178,12 @@ class Definition:
     def rows(self) -> Counter[str]:
         return Counter(row for r in self.held.values() for row in r.rows)
 
+    def next_due(self, now: datetime) -> int | None:
+        """Microseconds to the next instant of a result that has rows, or of one that the table holds."""
+        some = [*self.results(self.clicks), *self.held.values()]
+        later = [i - now for r in some if r.rows for i in self._instants(r) if i > now]
+        return min((int(t.total_seconds() * 1_000_000) for t in later), default=None)
+
     def _over(self, click: Click, before: datetime | None) -> int:
         """Of how many of its windows no result is made any more."""
         stop = self.emission.last if self.emission.late else self.emission.complete
@@ -242,6 +248,12 @@ def follows_its_definition(duck: Duck, shape: str, emission: Emission, seed: int
         else:
             expected.create(clicks, now)
         before = now
+        if now is not None:
+            known, waited_for = table.next_due(version), expected.next_due(now)
+            if shape == "sessions":
+                assert known is None if waited_for is None and known is None else 0 < known <= (waited_for or known)
+            else:
+                assert known == waited_for
         assert table.too_late == expected.too_late
         assert Counter(map(repr, table.rows())) == expected.rows(), f"version {version}, clock {now}"
     return changes
