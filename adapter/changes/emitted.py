@@ -32,7 +32,7 @@ from ..algebra.expressions import Expr, column, columns, conjunction
 from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, Time, UnionAll
 from ..algebra.prune import narrow
 from ..algebra.transform import with_children
-from ..names import WEIGHT
+from ..names import PREFIX, WEIGHT
 from .additive import Own
 from .affected import affected
 from .change_plan import ChangePlan, Shape
@@ -54,11 +54,11 @@ from .differentiate import change
 from .restrict import restrict
 from .simplify import simplify
 
-ROWS_NOW, ROWS_BEFORE = "rows_now", "rows_before"
+ROWS_NOW, ROWS_BEFORE = f"{PREFIX}rows_now", f"{PREFIX}rows_before"
 """How many rows a result is made of."""
 
-BEGUN, ENDED = "session_begun", "session_ended"
-"""Of a session that is made: its bounds, beside those that the table holds."""
+BEGUN, ENDED, MADE = f"{PREFIX}begun", f"{PREFIX}ended", f"{PREFIX}made_{{}}"
+"""Of a session that is made: its bounds, and what else it is told by, beside those that the table holds."""
 
 TOO_LATE = "too_late"
 """The relation of one row, and its column: how many changed rows no result is made of any more."""
@@ -193,7 +193,7 @@ class Emitted:
         assert timing.start is not None
         now = narrow(at(self._model, Time.AFTER), frozenset(timing.columns))
         sessions = self.shown(restrict(now, columns(timing.columns), made))
-        mine = {name: f"{name}_made" for name, _ in timing.parts}
+        mine = {name: MADE.format(name) for name, _ in timing.parts}
         bounds = ((BEGUN, timing.start), (ENDED, timing.end))
         beside = Project(sessions, (*((mine[n], column(n)) for n in mine), *bounds))
         overlap = conjunction(

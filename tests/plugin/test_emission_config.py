@@ -26,6 +26,7 @@ MINUTE = 60 * SECOND
         ({"first_result_offset": "-90 minutes", "update_rate": 100}, Emission(-90 * MINUTE, 0, rows=100)),
         ({"first_result_offset": "-10 seconds", "update_rate": "1 row"}, Emission(-10 * SECOND, 0, rows=1)),
         ({"late_updates": True}, Emission(late=True)),
+        ({"late_updates": False, "complete_result_offset": "1 week"}, Emission(0, 10080 * MINUTE)),
         (
             {"complete_result_offset": "+2 minutes", "late_updates": "true", "last_result_offset": "1 day"},
             Emission(0, 2 * MINUTE, late=True, last=1440 * MINUTE),
@@ -63,6 +64,14 @@ def test_what_it_says(said: dict[str, Any], expected: Emission) -> None:
         ({"emit": {}, "materialized": "versioned_table"}, "no effect on a versioned_table", "dynamic_table"),
         ({"emit": {}, "materialized": "temporal_join"}, "no effect on a temporal_join", "dynamic_table"),
         ({"emit": {}, "late_versions": "ignore"}, "emit and late_versions exclude", "in a model of its own"),
+        (
+            {"emit": {"late_updates": True}, "changelog_mode": "append"}, "'append' and emit.late_updates exclude",
+            "leave out late_updates",
+        ),
+        (
+            {"emit": {"first_result_offset": "-1 minute"}, "changelog_mode": "append"},
+            "'append' and emit.first_result_offset exclude", "'retract'",
+        ),
         ({"emit": {}, "refresh_mode": "full"}, "refresh_mode='full' and emit exclude", "leave out refresh_mode"),
     ],
 )  # fmt: skip

@@ -50,6 +50,14 @@ def emission_of(config: Mapping[str, Any], place: str) -> Emission | None:
     if said.get(RATE) is not None:
         emission = _rated(emission, said[RATE], place)
     _check_order(emission, said, place)
+    refined = LATE if emission.late else FIRST if emission.first != emission.complete else None
+    if refined is not None and str(config.get("changelog_mode", "")).lower() == "append":
+        raise ConfigError(
+            f"changelog_mode='append' and emit.{refined} exclude each other.", where=place,
+            why="a result that is made again takes the place of the one before, and a table that is only appended to "
+            "cannot take rows back",
+            remedy=f"leave out {refined}, or set changelog_mode to 'upsert' or 'retract'",
+        )  # fmt: skip
     if clock == PROCESSING_TIME and config.get("watermark") is not None:
         raise ConfigError(
             "watermark has no effect with emit.clock='processing_time'.", where=place,
