@@ -80,6 +80,10 @@ def test_results_are_made_at_the_named_times_and_no_others(shop: DbtProject) -> 
     assert run(shop, "per_user")["code"] == "NO CHANGE"
     shop.write("models/per_user.yml", "models: [{name: per_user, data_tests: [equals_its_query]}]")
     assert "its rows are as they were once made: with emit" in shop.fails("test", "--select", "per_user")
+    shop.dbt("run-operation", "explain", "--args", "{model: per_user}")
+    said = "\n".join(shop.lines)
+    assert "first when the watermark has passed the end of their window less 15 minutes, and again every 5" in said
+    assert "results that are due" in said and "the clock, watermark" in said
     # Built anew, it is made of all that there is.
     shop.dbt("run", "--select", "per_user", "--full-refresh")
     assert ("mary", "10:00", "10:30", 15) in shown(shop, "per_user")
