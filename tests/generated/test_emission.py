@@ -303,7 +303,7 @@ def scans_below(node: Node, above: tuple[Node, ...]) -> Iterable[tuple[Scan, tup
 def test_random_emissions(duck: Duck, pairs: int) -> None:
     offsets = st.integers(-8, 8)
 
-    @settings(max_examples=max(10, pairs))
+    @settings(max_examples=max(10, pairs // 3))
     @given(
         st.sampled_from(sorted(SHAPES)), offsets, st.integers(0, 8), st.sampled_from([None, 0.5, 1, 3]),
         st.sampled_from([None, 1, 2, 3]), st.booleans(), st.sampled_from([None, 0, 1, 4, 20]), st.integers(0, 60),
