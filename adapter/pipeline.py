@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from .algebra.clock import WATERMARK, misplaced, read_by
+from .algebra.emission import Emission, emitted
 from .algebra.expressions import columns
-from .algebra.kept import ripening
+from .algebra.kept import is_kept, ripening
 from .algebra.nodes import Node, Project
 from .algebra.prune import prune
 from .algebra.show import show
@@ -42,7 +43,8 @@ class Model:
 
     columns: names and Spark types of the result; sources: every table it reads, views expanded; node: its algebra,
     None where it is refused; refusal: then why; fingerprint: the same for SELECTs that mean the same to us;
-    tree: the SQL, views expanded, for a recompute of what is refused (None if it cannot be parsed).
+    tree: the SQL, views expanded, for a recompute of what is refused (None if it cannot be parsed); emission: when the
+    results of its windows are made, None where they are what the rows are at any time.
     """
 
     sql: str
@@ -52,6 +54,12 @@ class Model:
     node: Node | None = None
     refusal: Refusal | None = None
     tree: exp.Expression | None = None
+    emission: Emission | None = None
+
+    @property
+    def kept(self) -> bool:
+        """Whether the table holds what the SELECT computed anew does not give: results as they were once made."""
+        return self.node is not None and (self.emission is not None or is_kept(self.node))
 
     @property
     def temporal(self) -> bool:
@@ -75,10 +83,12 @@ def compile_model(
     deterministic: frozenset[str] = frozenset(),
     *,
     joined_once: bool = False,
+    emission: Emission | None = None,
 ) -> Model:
     """Reads a SELECT that Spark has accepted. result: the columns Spark says it has; deterministic: the user's own
     functions that give equal values for equal arguments, in lower case; joined_once: its temporal joins at event times
-    keep their results, each row being joined when the watermark has passed it.
+    keep their results, each row being joined when the watermark has passed it; emission: when the results of its
+    windows are made.
 
     Raises Impossible for one with a temporal join that is not maintained: Spark cannot run it as it is written.
     """
@@ -116,7 +126,9 @@ def compile_model(
         outputs = tuple(zip((n for n, _ in result), columns(node.columns), strict=True))
         whole = settled(prune(Project(node, outputs)), lowering.typer, dict(result))
         named = ripening(whole) if joined_once else whole
-        return Model(sql, result, dict(lowering.sources), _digest(show(named), result), node=named, tree=tree)
+        named = emitted(named, emission) if emission is not None else named
+        fingerprint = _digest(show(named), result)
+        return Model(sql, result, dict(lowering.sources), fingerprint, node=named, tree=tree, emission=emission)
     except Refusal as refusal:
         if is_temporal(tree):
             raise only_maintained(refusal) from refusal

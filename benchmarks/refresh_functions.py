@@ -39,7 +39,10 @@ class Change:
                 f" FROM {table} AS t JOIN came ON {key} = k"
             )
         if self.mixed:
-            statements += [f"DELETE FROM {table} WHERE {key} IN (SELECT k FROM went)" for table, key in KEYS.items()]
+            # Delta's DELETE takes no subquery.
+            statements += [
+                f"MERGE INTO {table} USING went ON {key} = k WHEN MATCHED THEN DELETE" for table, key in KEYS.items()
+            ]
         return statements
 
     def _came(self, many: int) -> str:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from ..dialect import Clock
 from .clock import WATERMARK
 from .expressions import Expr, column, columns, conjunction, operand
-from .nodes import Filter, Join, JoinKind, Node, Project, Window, walk
+from .nodes import Filter, Generate, Join, JoinKind, Node, Project, Window, walk
 from .prune import narrow
 from .transform import rebuild, with_children
 
@@ -84,25 +84,26 @@ def sides(model: Node) -> tuple[Project, ...]:
     found: list[tuple[Node, Expr]] = []
     for node in _path(model):
         if isinstance(node, Join) and node.as_of is not None and node.as_of.time is not None:
-            found.append(_origin(node.left, node.as_of.time))
-            found.append(_origin(node.right, column(node.as_of.valid_from)))
-    return tuple(dict.fromkeys(_side(rows, time) for rows, time in found))
+            found.append(origin(node.left, node.as_of.time))
+            found.append(origin(node.right, column(node.as_of.valid_from)))
+    return tuple(dict.fromkeys(side(rows, time) for rows, time in found))
 
 
 AT = "at"
 """The column of a side."""
 
 
-def _side(rows: Node, time: Expr) -> Project:
+def side(rows: Node, time: Expr) -> Project:
+    """The times of a relation."""
     return Project(narrow(rows, time.columns), ((AT, time),))
 
 
-def _origin(node: Node, e: Expr) -> tuple[Node, Expr]:
+def origin(node: Node, e: Expr) -> tuple[Node, Expr]:
     """Where the values of an expression come from. Rows that a filter or a join leaves out tell the time as well."""
     while True:
         if isinstance(node, Project):
             node, e = node.child, e.substitute(dict(node.outputs))
-        elif isinstance(node, Filter) or (isinstance(node, Window) and e.columns <= set(node.child.columns)):
+        elif isinstance(node, Filter) or (isinstance(node, Window | Generate) and e.columns <= set(node.child.columns)):
             node = node.child
         elif isinstance(node, Join) and e.columns <= set(node.left.columns):
             node = node.left

@@ -275,12 +275,33 @@ class Semi(Node):
 
 
 @dataclass(frozen=True)
+class TimeWindow:
+    """What makes the groups of an aggregate windows of event time. Lengths are in microseconds.
+
+    at: the time of a row, over the aggregate's input; size: of a window, of a session its gap; end: over its groups,
+    and past: by how much the window ends later than that; session: whether rows make windows, of which `start` says
+    where they begin; else a window is there whatever rows it has.
+    """
+
+    at: Expr
+    size: int
+    end: Expr
+    past: int
+    session: bool = False
+    start: Expr | None = None
+
+
+@dataclass(frozen=True)
 class Aggregate(Node):
-    """One row for each group; without groups exactly one row; without aggregates the distinct groups. Keyed."""
+    """One row for each group; without groups exactly one row; without aggregates the distinct groups. Keyed.
+
+    over: set where the groups are windows of event time, whose meaning is that of its groups.
+    """
 
     child: Node
     groups: tuple[tuple[str, Expr], ...]
     aggregates: tuple[tuple[str, Expr], ...] = ()
+    over: TimeWindow | None = None
 
     def __post_init__(self) -> None:
         for name, e in self.groups + self.aggregates:

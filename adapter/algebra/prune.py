@@ -99,5 +99,5 @@ def _(node: Aggregate, needed: frozenset[str]) -> Node:
     aggregates = tuple(a for a in node.aggregates if a[0] in needed)
     if not aggregates and not node.groups:
         aggregates = node.aggregates[:1]
-    read = _reads([e for _, e in node.groups], [e for _, e in aggregates])
-    return Aggregate(narrow(node.child, read), node.groups, aggregates)
+    read = _reads([e for _, e in node.groups], [e for _, e in aggregates], [node.over.at] if node.over else [])
+    return Aggregate(narrow(node.child, read), node.groups, aggregates, node.over)

@@ -31,7 +31,8 @@ class ChangePlan:
     order of the columns of `affected`. For Shape.ADDITIVE that is so for the groups in `affected` (no rows and None if
     there never are any), and every other group has its row in `additions`. For Shape.SIGNED `result` holds the net
     change of the query with WEIGHT. falling: the keys for which the sources are read although the table's own rows
-    might have told enough; None where they always are.
+    might have told enough; None where they always are. too_late: a relation of one row, the number of changed rows that
+    no result is made of any more; None if there are none.
     """
 
     feeds: tuple[Feed, ...]
@@ -42,3 +43,4 @@ class ChangePlan:
     affected: Named | None
     additions: Additions | None = None
     falling: Named | None = None
+    too_late: Named | None = None

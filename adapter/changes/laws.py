@@ -66,6 +66,12 @@ KEPT = Law(
     "the changed rows of the left side and the versions they meet now: past results are kept",
 )
 
+EMITTED = Law(
+    "emitted",
+    "Δε(R) = ε⁺(R⁺ ⋉ K) − what the table holds for K, K = results that the clock has made due, or late rows correct",
+    "rows of the windows that are due, and the table's own rows for them: others stay as they were made",
+)
+
 
 @singledispatch
 def law_of(node: Node) -> Law:

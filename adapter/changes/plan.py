@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..algebra.emission import Emission
 from ..algebra.expressions import columns
 from ..algebra.kept import is_kept, joined_once, key_of_joined
 from ..algebra.keys import SourceKeys, unique_key
@@ -15,6 +16,7 @@ from .change_plan import ChangePlan, Shape
 from .check import check
 from .derivation import CHANGE, ROWS, Binding, Derivation, at, net, nothing
 from .differentiate import change
+from .emitted import emitted_plan
 from .restrict import restrict
 from .simplify import simplify
 from .top import top
@@ -28,6 +30,7 @@ def plan(
     *,
     by_key: bool = True,
     declared: tuple[str, ...] | None = None,
+    emission: Emission | None = None,
     simplified: bool = True,
 ) -> ChangePlan:
     """The change plan of a model for the sources that changed.
@@ -35,11 +38,15 @@ def plan(
     model: a plan with undated scans; own: the table that holds its result, None if it must not be read;
     by_key=False: as signed rows even where a key is known; declared: the key that rows are merged by, needed where the
     model keeps the results of joins. simplified=False keeps what the laws give, for the tests that compare the two.
+    emission: when the results of its windows are made, for which its own table is read.
     """
     d = Derivation(model, changed)
     key = unique_key(model, keys)
     tidy = simplify if simplified else _untouched
-    if is_kept(model):
+    if emission is not None:
+        assert own is not None
+        plan_ = emitted_plan(model, emission, own, key if by_key else None, d, tidy)
+    elif is_kept(model):
         plan_ = _joined_once(model, declared or key, d, tidy)
     elif by_key and changed and own is not None and (found := added(model, own, d)) is not None:
         plan_ = _additive(model, found, tidy)
@@ -95,7 +102,7 @@ def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
     bindings = tuple(Binding(b.name, tidy(b.node), b.why) for b in d.bindings)
     read = _names_read(plan_.result.node) | ({plan_.affected.name} if plan_.affected else set())
     read |= _names_read(plan_.additions.rows) if plan_.additions else set()
-    read |= {plan_.falling.name} if plan_.falling else set()
+    read |= {n.name for n in (plan_.falling, plan_.too_late) if n is not None}
     kept: list[Binding] = []
     for b in reversed(bindings):
         if b.name in read:

@@ -43,10 +43,13 @@ class Dearer(Exception):
 
 @dataclass(frozen=True)
 class Applied:
+    """too_late: how many changed rows no result is made of any more."""
+
     technique: str
     inserted: int
     updated: int
     deleted: int
+    too_late: int = 0
 
 
 @dataclass
@@ -85,7 +88,9 @@ class Applier:
         result = sql.explained(plan.result.why, query(_without_empty(plan.result.node, rows)))
         settled = "top" if plan.falling is not None and rows[plan.falling.name] == 0 else None
         if plan.shape is Shape.SIGNED:
-            return self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q), settled)
+            late = self._too_late(plan, work)
+            signed = self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q), settled)
+            return replace(signed, too_late=late)
         if settled is not None and plan.affected is not None and plan.key is not None:
             self.weigh(rows[plan.affected.name])
             # The rows are a part of what is computed already, and every one of the keys has one.
@@ -104,6 +109,14 @@ class Applier:
             added = sql.additions(added, UPSERTS, *self._keys(plan, work), self.names)
         work.pin("additions", added)
         return self._add(plan.additions, again)
+
+    def _too_late(self, plan: ChangePlan, work: Incremental) -> int:
+        """How many changed rows no result is made of any more."""
+        if plan.too_late is None:
+            return 0
+        return self.measure.number(
+            f"SELECT {sql.quoted(plan.too_late.columns[0])} FROM {work.name(plan.too_late.name)}"
+        )
 
     def _narrowing(self, work: Incremental, renderer: Renderer) -> Callable[[Node], exp.Expression]:
         """Relations as SQL, with the few keys that are known as literals, where tables are large enough for that."""

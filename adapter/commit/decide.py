@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ..algebra.kept import is_kept
 from ..errors import TargetError
 from .costs import (
     AGAIN,
@@ -136,7 +135,7 @@ def costs(seen: Seen, changed: Changed | None) -> Expected | None:
 def may_be_rewritten(seen: Seen, spec: Spec) -> bool:
     """Whether the model leaves it to the refresh how changes reach the table."""
     asked = spec.refresh_mode is RefreshMode.AUTO and spec.changelog_mode is ChangelogMode.AUTO and spec.may_rebuild
-    return asked and seen.model.node is not None and not is_kept(seen.model.node)
+    return asked and seen.model.node is not None and not seen.model.kept
 
 
 def accepted(lost: Lost, spec: Spec) -> str:

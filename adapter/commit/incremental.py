@@ -85,7 +85,15 @@ class Incremental:
     def plan(self, own: Own | None, key: tuple[str, ...] | None) -> ChangePlan:
         """key: what rows are merged by, None for whole rows."""
         assert self._model.node is not None
-        return plan(self._model.node, self.changed, self._keys, own, by_key=key is not None, declared=key)
+        return plan(
+            self._model.node,
+            self.changed,
+            self._keys,
+            own,
+            by_key=key is not None,
+            declared=key,
+            emission=self._model.emission,
+        )
 
     def pin(self, relation: str, sql: str, *, few: bool | None = None) -> int:
         name = self.name(relation)

@@ -24,7 +24,7 @@ from .history import read_commit
 from .ledger import Position, find
 from .sources import commits_between
 from .spec import ChangelogMode, RefreshMode, Spec
-from .watermark import Watermark, untimed, watermark
+from .watermark import Watermark, sides_of, untimed, watermark
 
 KEY_PROPERTY = "dbt_spark_dynamic.unique_key"
 MEANING_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
@@ -64,6 +64,8 @@ def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> 
         problems.check_kept(model.node, key, spec)
     settings = tuple((name, engine.setting(name)) for name in MEANING_SETTINGS)
     meaning = (model.fingerprint, key, checked, spec.changelog_mode.value, settings, spec.late_by)
+    if spec.emission is not None:
+        meaning += (spec.emission,)
     definition = hashlib.sha256(repr(meaning).encode()).hexdigest()[:20]
     position = position_of(target, engine)
     _check_held_back(catalog, position, engine, spec)
@@ -77,7 +79,7 @@ def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> 
 
 def _watermark(seen: Seen, spec: Spec, engine: Engine) -> Watermark:
     """Goes on from the last refresh, unless the table was made in another way then."""
-    assert seen.model.node is not None and spec.late_by is not None
+    assert spec.late_by is not None
     entry = seen.position.entry if seen.position is not None else None
     if entry is None or entry.definition != seen.definition or spec.full_refresh:
         entry = None
@@ -86,7 +88,7 @@ def _watermark(seen: Seen, spec: Spec, engine: Engine) -> Watermark:
         table = seen.catalog.tables[name]
         then = entry.sources.get(name) if entry is not None else None
         spans[name] = Span(then.version if then is not None and then.id == table.id else -1, table.version)
-    return watermark(seen.model.node, spec.late_by, spans, entry.newest if entry is not None else {}, engine)
+    return watermark(sides_of(seen.model), spec.late_by, spans, entry.newest if entry is not None else {}, engine)
 
 
 def _check_target(t: Table | None, spec: Spec) -> None:
@@ -117,11 +119,18 @@ def _read(spec: Spec, engine: Engine, catalog: SessionCatalog) -> Model:
     result = engine.columns(without_as_of(spec.sql).strip().removesuffix(";"))
     problems.check_names([name for name, _ in result], spec)
     try:
-        once = spec.late_by is not None
-        read = compile_model(spec.sql, result, catalog, engine.columns, spec.deterministic, joined_once=once)
-        if once and read.node is not None and (found := untimed(read.node, engine)) is not None:
+        once = spec.late_by is not None and spec.emission is None
+        read = compile_model(
+            spec.sql, result, catalog, engine.columns, spec.deterministic, joined_once=once, emission=spec.emission
+        )
+        if spec.emission is not None:
+            problems.check_emitted(read, spec)
+        timed = read.node is not None and (spec.late_by is not None or spec.emission is not None)
+        if timed and (found := untimed(sides_of(read), engine)) is not None:
             raise problems.untimed(*found, spec)
         model = _understood(read, engine)
+        if spec.emission is not None and model.refusal is not None:
+            raise problems.not_emitted(model.refusal, spec)
     except Impossible as refusal:
         raise problems.impossible(refusal, spec) from refusal
     if spec.refresh_mode is RefreshMode.FULL:

@@ -21,7 +21,8 @@ class Outcome:
     sources: name -> (version before, version after); seconds: wall time; notes: what the user may want to change;
     ignored: events that came too late to count; table, version: what was refreshed, and its version that holds all
     this; volatile: whether its result can change although no source says so; altered: what was changed about the table
-    beside its rows."""
+    beside its rows; due_in: seconds, from the refresh on, after which its result changes without a commit, None if it
+    does not or that is not known."""
 
     code: Code
     technique: str
@@ -38,6 +39,7 @@ class Outcome:
     version: int = -1
     volatile: bool = False
     altered: tuple[str, ...] = ()
+    due_in: float | None = None
 
     @property
     def rows_affected(self) -> int:

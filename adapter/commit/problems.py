@@ -6,11 +6,13 @@ import re
 from typing import Any
 
 from ..algebra.clock import reads
+from ..algebra.emission import Lack, has_groups_of_time, lack_of
 from ..algebra.kept import beside, event_times, joined_once, key_of_joined
 from ..algebra.nodes import Filter, Node
 from ..dialect import without_as_of
 from ..errors import ConfigError, ConflictError, DynamicTableError, Impossible, Refusal
 from ..names import is_reserved
+from ..pipeline import Model
 from .engine import DESCRIBE, SqlError
 from .spec import ChangelogMode, RefreshMode, Spec
 
@@ -176,7 +178,74 @@ def check_kept(node: Node, key: tuple[str, ...] | None, spec: Spec) -> None:
         raise ConfigError(what[0].upper() + what[1:], where=spec.place, why=why, remedy=remedy)
 
 
+NOT_EMITTED = {
+    Lack.NO_WINDOW: (
+        "emit needs windows of event time, and the SELECT has none.",
+        "results are made by the end of their window",
+        "GROUP BY window(event_time, '30 minutes') or session_window(event_time, '5 minutes'), use an OVER window with "
+        "ORDER BY event_time, or leave emit out",
+    ),
+    Lack.ABOVE: (
+        "the results of the windows that emit is about are joined, grouped or put together further.",
+        "which rows of the table belong to a window can then not be told",
+        "leave the windows in a model of its own, and do the rest in another that selects from it",
+    ),
+    Lack.NOT_SHOWN: (
+        "the SELECT does not show which window its rows belong to.",
+        "results of the past stay as they were made, so those of a window have to be found in the table",
+        "show all that is grouped by, with window.start or window.end, of a session both; of an OVER window show what "
+        "it is partitioned and ordered by",
+    ),
+    Lack.NOT_BY_TIME: (
+        "emit needs OVER windows that are all ordered by one column, the event time, ascending.",
+        "a row is shown when the clock has passed its time",
+        "write OVER (PARTITION BY … ORDER BY event_time)",
+    ),
+    Lack.CLOCK: (
+        "a condition of a SELECT with emit reads the session's clock.",
+        "results stay as they were made, so no row would come or go as time passes",
+        "put the condition into another model that selects from this one",
+    ),
+}
+"""What is wrong, why, and what to do."""
+
+
+def check_emitted(model: Model, spec: Spec) -> None:
+    """Raises ConfigError for a SELECT whose results cannot be made by the end of their windows."""
+    assert spec.emission is not None
+    if model.refusal is not None:
+        raise not_emitted(model.refusal, spec)
+    assert model.node is not None
+    lack = lack_of(model.node)
+    if lack is not None:
+        what, why, remedy = NOT_EMITTED[lack]
+        raise ConfigError(what, where=spec.place, why=why, remedy=remedy)
+    if spec.emission.rows is not None and not has_groups_of_time(model.node):
+        raise ConfigError(
+            "emit.update_rate is a number of rows, and the results of an OVER window are single rows.",
+            where=spec.place,
+            why="it is the rows of a result that are counted",
+            remedy="write a time, for example '5 minutes'",
+        )
+
+
+def not_emitted(refusal: Refusal, spec: Spec) -> ConfigError:
+    return ConfigError(
+        "emit needs a SELECT that is maintained by change.",
+        where=_place(refusal, spec),
+        why=refusal.reason,
+        remedy=refusal.remedy or "rewrite that part, or leave emit out",
+    )
+
+
 def untimed(time: str, kind: str, spec: Spec) -> ConfigError:
+    if spec.emission is not None:
+        return ConfigError(
+            f"emit needs an event time that is a timestamp or a date: {time} is of type {kind}.",
+            where=spec.place,
+            why="results are made when the watermark has passed them, which is a time",
+            remedy="convert it where the windows are made: ORDER BY to_timestamp(event_time)",
+        )
     return ConfigError(
         f"late_versions='ignore' needs times that are timestamps or dates: {time} is of type {kind}.",
         where=spec.place,

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..algebra.clock import WATERMARK
-from ..algebra.kept import is_kept
 from ..algebra.nodes import AsOf, Time
 from ..changes.additive import Own
+from ..changes.emitted import next_instant
 from ..dialect import print_sql
 from ..errors import Bug, Refusal
 from ..names import aside
@@ -72,13 +72,15 @@ def refresh(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) 
         seen = look(spec, engine, until)
         run = Refresh(spec, engine, seen)
         outcome = run.carry_out(decide(seen, spec, engine))
+        due_in = run.next_due()
     except SqlError as error:
         raise problems.explained(error, spec) from error
     return replace(
         outcome,
         table=run.table,
         version=run.version,
-        volatile=run.model.volatile or bool(run.clock.keys() - {WATERMARK}),
+        volatile=run.model.emission is None and (run.model.volatile or bool(run.clock.keys() - {WATERMARK})),
+        due_in=due_in,
         seconds=time.monotonic() - started,
     )
 
@@ -121,6 +123,18 @@ class Refresh:
             doing = self._rewrite if decision.rewrite else self._recompute
             return doing(entry, decision.reason)
         return self._incremental(entry, decision.changes, clock_moved=decision.clock_moved)
+
+    def next_due(self) -> float | None:
+        """Seconds from what the clock said until the next result is made, where the clock is of processing time."""
+        model = self.model
+        if model.emission is None or model.emission.clock == WATERMARK or model.node is None:
+            return None
+        now = {n: Span(t.version, t.version) for n, t in self.catalog.tables.items() if t.kind is Kind.DELTA}
+        now[self.table] = Span(self.version, self.version)
+        renderer = Renderer(dated(now), clock={time: self.clock for time in Time})
+        waiting = next_instant(model.node, model.emission, Own(self.table, dict(model.columns)))
+        micros = self.measure.number(print_sql(renderer.query(waiting)))
+        return micros / 1_000_000 if micros else None
 
     def _unchanged(self, entry: Entry) -> Outcome:
         """Nothing to read. Versions that moved without data (OPTIMIZE, properties) are consumed at the next change."""
@@ -216,7 +230,7 @@ class Refresh:
             if work.rows_in > MANY_ROWS:
                 asking, times = Renderer(dated(spans), clock=clock), (Time.BEFORE, Time.AFTER)
                 temporal = choose(self.model.node, self.engine, self.measure, asking, times)
-            if not is_kept(self.model.node) and among_versions(self.model.node, temporal, work.changed):
+            if not self.model.kept and among_versions(self.model.node, temporal, work.changed):
                 return self._recompute(entry, "many rows changed, among them versions of keys that have many of them")
             applier = replace(self._applier(new), weigh=self._weigh_rows)
             applied = applier.plan(plan, work, Renderer(dated(spans), work.name, clock, temporal))
@@ -237,7 +251,8 @@ class Refresh:
     def _own(self) -> Own | None:
         """The table as a relation that its change plan may read."""
         assert self.target is not None
-        return own_table(self.target.name, self.model, self.checked)
+        # Of a table whose results are made when they are due, whole rows are compared, as a declared key is checked.
+        return own_table(self.target.name, self.model, () if self.model.emission is not None else self.checked)
 
     def _weigh(self, changed: Changed | None) -> None:
         """Raises Dearer where so many rows changed, or are to be made again, that writing the table anew is cheaper."""
@@ -349,10 +364,10 @@ class Refresh:
 
     def _recorded(self) -> str:
         """The SELECT as Spark can run it again, over the tables as they are then; empty if that gives other rows."""
+        if self.model.kept:
+            return ""
         if self.model.node is None or not self.model.temporal:
             return self.spec.sql
-        if is_kept(self.model.node):
-            return ""
         return print_sql(Renderer(undated).query(self.model.node))
 
     def _base(self) -> int:
@@ -373,7 +388,8 @@ class Refresh:
     def _outcome(self, code: Code, new: Entry, old: Entry, applied: Applied, rows_in: int | None) -> Outcome:
         return Outcome(
             code, applied.technique if code is Code.INCREMENTAL else "recompute", new.reason, rows_in,
-            applied.inserted, applied.updated, applied.deleted, self._versions(old), **self._said(),
+            applied.inserted, applied.updated, applied.deleted, self._versions(old), ignored=applied.too_late,
+            **self._said(),
         )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ..algebra.emission import Emission
 from ..errors import ConfigError
 from ..reading.relations import Versioning
 
@@ -69,7 +70,9 @@ class Spec:
     declared, () if not; may_rebuild: whether a table that is there may be replaced; deterministic: functions of the
     user's own that give equal values for equal arguments, in lower case; versionings: what the relations it reads
     declare of their versions, by dotted name; late_by: None where late versions correct what was joined, else how late
-    rows and versions may come before they are ignored, as an interval in SQL.
+    rows and versions may come before they are ignored, as an interval in SQL; emission: when the results of windows are
+    made, None where they are what the rows are at any time; with it, late_by is how late rows may come before a window
+    is taken to be complete, and None at processing time.
     """
 
     target: str
@@ -92,6 +95,7 @@ class Spec:
     deterministic: frozenset[str] = frozenset()
     versionings: Mapping[str, Versioning] = field(default_factory=dict)
     late_by: str | None = None
+    emission: Emission | None = None
     may_rebuild: bool = True
 
 

@@ -39,7 +39,8 @@ def unequal_rows(name: str, where: str, engine: Engine) -> str:
     if not entry.query:
         raise TargetError(
             f"{name} is not its query computed anew.",
-            why="its rows keep what they met when they were joined: at processing time, or with late_versions='ignore'",
+            why="its rows are as they were once made: with emit, when the clock came to their window; at processing "
+            "time or with late_versions='ignore', when they were joined",
             remedy="do not use this test on it",
         )
     catalog = SessionCatalog(engine)

@@ -1,5 +1,5 @@
-"""The watermark of a model that joins each row once: the least of the newest times of its rows and its versions, less
-what they may be late by.
+"""The watermark of a model that joins each row once, or makes the results of windows when they are complete: the least
+of the newest times of its rows, and of its versions, less what they may be late by.
 
 It never goes back. What is new since the last refresh is read from the change feed, so that it costs what changed.
 """
@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from ..algebra import emission, kept
 from ..algebra.clock import NOT_READ, WATERMARK, Reading
 from ..algebra.expressions import Expr, column
-from ..algebra.kept import AT, sides
+from ..algebra.kept import AT
 from ..algebra.nodes import Aggregate, Node, Project, Scan, Time, scans
 from ..algebra.show import show
 from ..changes.derivation import at
 from ..dialect import ChangeFeed, print_sql
+from ..pipeline import Model
 from ..sparksql.reads import Span, dated, table, undated
 from ..sparksql.render import Renderer
 from .engine import Engine, SqlError
@@ -42,9 +44,15 @@ class Watermark:
         return {WATERMARK: f"TIMESTAMP_MICROS({min(self.newest.values())}) - INTERVAL {self.late_by}"}
 
 
-def untimed(model: Node, engine: Engine) -> tuple[str, str] | None:
-    """A time that the watermark of a model would be made of and is none, with its type."""
-    for side in sides(model):
+def sides_of(model: Model) -> tuple[Project, ...]:
+    """What the watermark of a model is the least of."""
+    assert model.node is not None
+    return emission.sides(model.node) if model.emission is not None else kept.sides(model.node)
+
+
+def untimed(sides: tuple[Project, ...], engine: Engine) -> tuple[str, str] | None:
+    """A time that a watermark would be made of and is none, with its type."""
+    for side in sides:
         ((_, kind),) = engine.columns(print_sql(Renderer(undated).query(side)))
         if kind not in TIMES:
             return dict(side.outputs)[AT].text, kind
@@ -52,14 +60,14 @@ def untimed(model: Node, engine: Engine) -> tuple[str, str] | None:
 
 
 def watermark(
-    model: Node, late_by: str, spans: Mapping[str, Span], known: Mapping[str, int], engine: Engine
+    sides: tuple[Project, ...], late_by: str, spans: Mapping[str, Span], known: Mapping[str, int], engine: Engine
 ) -> Watermark:
     """The watermark over the sources as this refresh consumes them.
 
     spans: their versions, `before` -1 where the last refresh consumed another table or none; known: the newest times
     as of the last refresh. Raises SqlError."""
     # One table may be two sides, under two aliases.
-    every, newest = {show(side): side for side in sides(model)}, {}
+    every, newest = {show(side): side for side in sides}, {}
     for name, side in every.items():
         found = None if _has_no_news(side, spans) else _newest(side, spans, name in known, engine)
         times = [t for t in (known.get(name), found) if t is not None]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..algebra.clock import WATERMARK
+from ..algebra.emission import Emission
 from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, Window, walk
+from ..algebra.times import MICROS
 from ..changes.change_plan import ChangePlan, Shape
-from ..changes.laws import ADDITIVE, TOP, Law, law_of
+from ..changes.laws import ADDITIVE, EMITTED, TOP, Law, law_of
 from ..changes.plan import plan
 from ..commit import problems
 from ..commit.costs import never_anew, seconds
@@ -18,6 +21,7 @@ from ..commit.outcome import Code
 from ..commit.refresh import own_table
 from ..commit.spec import ChangelogMode, Spec
 from ..errors import DynamicTableError, Refusal
+from ..pipeline import Model
 from ..reading.relations import Kind
 from .rehearsal import Case, Rehearsed, rehearse
 
@@ -55,7 +59,8 @@ class Technique:
 class Explanation:
     """next_run: what the next run would do; stopped: the error it would stop with instead; steps: the algebra, empty
     where the SELECT is refused; key: what rows are merged by, and where it comes from; changelog: the same of how
-    changes reach the table; techniques: cheapest first; rehearsed: what would be sent to Spark, by case."""
+    changes reach the table; techniques: cheapest first; rehearsed: what would be sent to Spark, by case;
+    results: when those of windows are made, empty where they are what the rows are at any time."""
 
     target: str
     place: str
@@ -69,6 +74,7 @@ class Explanation:
     techniques: tuple[Technique, ...]
     rehearsed: tuple[Rehearsed, ...]
     assumed: bool
+    results: str = ""
 
 
 def explain(spec: Spec, engine: Engine) -> Explanation:
@@ -84,16 +90,47 @@ def explain(spec: Spec, engine: Engine) -> Explanation:
             next_run=_next_run(decision, seen, spec),
             stopped=stopped,
             refusal=seen.model.refusal,
-            steps=_steps(node, shape) if node is not None and shape is not None else (),
+            steps=_steps(seen.model, shape) if shape is not None else (),
             key=_key(seen, spec),
             changelog=_changelog(spec, seen, shape),
             sources=_sources(seen, decision),
             techniques=_techniques(seen, spec, cases, decision),
             rehearsed=(*_chosen_anew(seen, spec, engine, decision), *cases),
             assumed=not (decision.changes or decision.clock_moved),
+            results=results_made(spec.emission) if spec.emission is not None else "",
         )
     except SqlError as error:
         raise problems.explained(error, spec) from error
+
+
+def results_made(emission: Emission) -> str:
+    """When the results of windows are made, a line for each kind of them."""
+    clock = "the watermark" if emission.clock == WATERMARK else "the time of the refresh"
+    said = [f"complete when {clock} has passed {_offset(emission.complete)}"]
+    if emission.first != emission.complete:
+        rate = f", and again every {_lasting(emission.every)}" if emission.every is not None else ""
+        rate = f", and again with every {emission.rows} rows" if emission.rows is not None else rate
+        said.insert(0, f"first when {clock} has passed {_offset(emission.first)}{rate}")
+    if emission.stop is None:
+        said.append("rows that change after that correct them at once")
+    else:
+        at_once = (
+            f"correct them at once until it has passed {_offset(emission.stop)}, and then " if emission.late else ""
+        )
+        said.append(f"rows that change after that {at_once}are ignored and counted")
+    return "\n".join(said)
+
+
+def _offset(micros: int) -> str:
+    if not micros:
+        return "the end of their window"
+    return f"the end of their window {'plus' if micros > 0 else 'less'} {_lasting(abs(micros))}"
+
+
+def _lasting(micros: int) -> str:
+    """A length of time in the largest unit that it is a whole number of."""
+    unit = next(u for u in reversed(MICROS) if micros % MICROS[u] == 0)
+    return f"{micros // MICROS[unit]} {unit}" + ("s" if micros != MICROS[unit] else "")
 
 
 def _decision(seen: Seen, spec: Spec, engine: Engine) -> tuple[Decision, str | None]:
@@ -156,13 +193,18 @@ def _chosen_anew(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> 
 def _plan(seen: Seen) -> ChangePlan:
     """As if every source had changed."""
     assert seen.model.node is not None
-    own = own_table(seen.target.name if seen.target else "the table", seen.model, seen.checked)
-    return plan(seen.model.node, frozenset(seen.model.sources), seen.source_keys, own, by_key=seen.key is not None)
+    emission = seen.model.emission
+    checked = seen.checked if emission is None else ()
+    own = own_table(seen.target.name if seen.target else "the table", seen.model, checked)
+    changed = frozenset(seen.model.sources)
+    return plan(seen.model.node, changed, seen.source_keys, own, by_key=seen.key is not None, emission=emission)
 
 
-def _steps(model: Node, shape: ChangePlan) -> tuple[Step, ...]:
+def _steps(model: Model, shape: ChangePlan) -> tuple[Step, ...]:
     at_root = {Aggregate: ADDITIVE} if shape.shape is Shape.ADDITIVE else {Window: TOP} if shape.falling else {}
-    first = next((n for n in walk(model) if type(n) in at_root), None)
+    at_root = {Filter: EMITTED} if model.emission is not None else at_root
+    assert model.node is not None
+    first = next((n for n in walk(model.node) if type(n) in at_root), None)
 
     def below(node: Node, depth: int) -> list[Step]:
         if _only_passes(node):
@@ -170,7 +212,7 @@ def _steps(model: Node, shape: ChangePlan) -> tuple[Step, ...]:
         law = at_root[type(node)] if node is first else law_of(node)
         return [Step(depth, node, law), *(s for c in node.children for s in below(c, depth + 1))]
 
-    return tuple(below(model, 0))
+    return tuple(below(model.node, 0))
 
 
 def _only_passes(node: Node) -> bool:

@@ -36,6 +36,8 @@ def sections(e: Explanation) -> list[Section]:
         found.append(Section("Algebra, and the law by which each node's change is derived", _algebra(e.steps)))
     found.append(Section("Key", e.key))
     found.append(Section("Changelog", e.changelog))
+    if e.results:
+        found.append(Section("Results of windows are made", e.results))
     found.append(Section("Sources", _sources(e)))
     found.append(Section("Techniques that the plan allows", _aligned([(t.name, t.when, t.cost) for t in e.techniques])))
     if e.rehearsed and e.assumed:

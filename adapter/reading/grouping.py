@@ -18,6 +18,7 @@ from .scope import Scope, resolve
 
 if TYPE_CHECKING:
     from .subqueries import Subqueries
+    from .time_windows import Timed
 
 Output = tuple[str, exp.Expression]
 """(name, expression over the plan's columns)"""
@@ -103,10 +104,12 @@ def grouped(
     having: exp.Expression | None,
     subqueries: Subqueries,
     types,
+    timed: Timed | None = None,
 ) -> tuple[Node, list[exp.Expression]]:
     """The groups that HAVING leaves, and the expressions over the columns of that relation.
 
-    wanted: names for the first of the expressions, taken for a group or an aggregate that is shown as it is.
+    wanted: names for the first of the expressions, taken for a group or an aggregate that is shown as it is; timed: the
+    windows of time that the rows have.
     """
     groups = by.groups if by is not None else ()
     every = [*trees, *([having] if having is not None else [])]
@@ -127,7 +130,7 @@ def grouped(
     keyed = tuple((names[g], Expr.of(g)) for g in groups)
     computed = tuple((names[c], Expr.of(c)) for c in calls)
     if by is None or by.sets is None:
-        node: Node = Aggregate(source, keyed, computed)
+        node: Node = Aggregate(source, keyed, computed, timed.over(keyed) if timed is not None else None)
     else:
         node = _sets(source, by, keyed, computed, [(names[m], m) for m in marks], types)
     node = subqueries.attached(node)

@@ -89,8 +89,9 @@ def _function(node: exp.Func, *, clocked: bool) -> None:
             "filter by it in WHERE, HAVING or QUALIFY", volatility=Volatility.VOLATILE,
         )  # fmt: skip
     if name in TIME_WINDOWS:
-        remedy = "date_trunc() for windows side by side; lag() and a running sum() for sessions"
-        raise refuse(f"{name}()", "groups by time in a way that has no law of change here yet", node, remedy)
+        raise refuse(
+            f"{name}()", "makes rows and is no value of one", node, "select it, or group by it; or date_trunc()"
+        )
     if name in RANDOM:
         raise refuse(f"{name}()", "is not a function of its arguments", node, volatility=Volatility.VOLATILE)
     if name in GENERATORS or isinstance(node, exp.UDTF):

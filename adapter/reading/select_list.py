@@ -21,12 +21,14 @@ from .scalars import scalar
 from .scope import Scope, resolve, struct_of
 from .set_operations import distinct
 from .subqueries import Subqueries
+from .time_windows import time_windows
 from .types import fields
 from .windows import take_windows
 
 
 def lower_select_list(tree: exp.Select, source: Node, scope: Scope, subqueries: Subqueries, types: Typer) -> Node:
     """The relation the SELECT gives."""
+    tree, source, timed = time_windows(tree, source, scope, types)
     made = Made(source, types)
     outputs = _outputs(tree, scope, subqueries, made)
     source = made.rows()
@@ -49,7 +51,7 @@ def lower_select_list(tree: exp.Select, source: Node, scope: Scope, subqueries: 
     if by is not None or having is not None or any(aggregate_calls(e) for e in trees):
         if by is None and having is not None and not any(aggregate_calls(e) for e in (*trees, having)):
             raise refuse("HAVING", "stands without GROUP BY and without an aggregate", tree.args["having"], "use WHERE")
-        source, trees = grouped(source, by, [n for n, _ in listed], trees, having, subqueries, types)
+        source, trees = grouped(source, by, [n for n, _ in listed], trees, having, subqueries, types, timed)
     else:
         source = subqueries.attached(source)
     source, trees = take_windows(source, trees, scope.reserve)

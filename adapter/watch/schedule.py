@@ -39,7 +39,8 @@ class Leaf:
 class Standing:
     """One table. epochs: leaf -> the epoch that it was brought to; read: parent -> its version then; version, at: its
     own version after that, and when; doubted: since when it counts as stale whatever the leaves say; again_at: not to
-    be tried before; failures, conflicts: in a row; seconds, tried: of its last refresh; busy: in a wave."""
+    be tried before; failures, conflicts: in a row; seconds, tried: of its last refresh; due: when its result
+    changes without a commit, None if never; busy: in a wave."""
 
     epochs: dict[str, int] = field(default_factory=dict)
     read: dict[str, int | None] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class Standing:
     conflicts: int = 0
     seconds: float = 0.0
     tried: float = 0.0
+    due: float | None = None
     busy: bool = False
 
 
@@ -75,8 +77,10 @@ class Schedule:
                     leaf.seen.append((leaf.epoch + 1, now))
                 leaf.version, leaf.epoch = version, leaf.epoch + 1
 
-    def refreshed(self, name: str, wave: Wave, version: int, seconds: float, now: float) -> None:
-        """It holds what the wave consumes, in this version of its own."""
+    def refreshed(
+        self, name: str, wave: Wave, version: int, seconds: float, now: float, due_in: float | None = None
+    ) -> None:
+        """It holds what the wave consumes, in this version of its own. due_in: seconds since the refresh began."""
         wave.done(name, version)
         state = self.standing[name]
         state.epochs = {leaf: wave.epochs[leaf] for leaf in self.graph.leaves_of(name)}
@@ -85,6 +89,7 @@ class Schedule:
         if version != state.version:
             state.version, state.at = version, now
         state.seconds, state.tried, state.doubted = seconds, now, None
+        state.due = None if due_in is None else now - seconds + due_in
         state.failures = state.conflicts = 0
         state.again_at = 0.0
         self._forget()
@@ -119,8 +124,11 @@ class Schedule:
 
     def stale_since(self, name: str) -> float | None:
         """When the first commit was seen that the table does not hold yet, or when it was last computed if it changes
-        without commits; None if it holds all."""
+        without commits, or when it will change without one; None if it holds all."""
         since, model = self._missing_since(name), self.graph.models[name]
+        due = self.standing[name].due
+        if due is not None:
+            since = due if since is None else min(since, due)
         if model.volatile and model.lag:
             tried = self.standing[name].tried
             return tried if since is None else min(since, tried)

@@ -211,7 +211,7 @@ class Watch:
             delay, waiting = self._schedule.failed(ran.name, ran.wave, now)
             self._say(Kind.FAILED, ran.name, error=str(error), again_in=delay, waiting=waiting)
         else:
-            self._schedule.refreshed(ran.name, ran.wave, outcome.version, outcome.seconds, now)
+            self._schedule.refreshed(ran.name, ran.wave, outcome.version, outcome.seconds, now, outcome.due_in)
             lag = now - ran.stale_since
             self._say(Kind.REFRESHED, ran.name, line=outcome.line(), lag=round(lag, 3), **outcome.fields())
             self._note_what_it_reads(ran.name, outcome)

@@ -73,6 +73,7 @@ class Duck:
         self._run("CREATE MACRO timestamp_micros(x) AS make_timestamp(x)")
         self._run("CREATE MACRO unix_micros(x) AS epoch_us(x)")
         self._run("CREATE MACRO raise_error(x) AS error(x)")
+        self._run("CREATE MACRO pmod(x, n) AS ((x % n) + n) % n")
         renamed = " ".join(f"WHEN '{duck}' THEN '{spark}'" for duck, spark in SPARK_TYPES.items())
         self._run(f"CREATE MACRO spark_type(x) AS CASE typeof(x) {renamed} ELSE lower(typeof(x)) END")
 

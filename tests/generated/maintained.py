@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbt_spark_dynamic.algebra.clock import Reading
+from dbt_spark_dynamic.algebra.emission import Emission
 from dbt_spark_dynamic.algebra.keys import unique_key
 from dbt_spark_dynamic.algebra.nodes import Join, Time, walk
 from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.change_plan import Shape
+from dbt_spark_dynamic.changes.emitted import next_instant
 from dbt_spark_dynamic.commit.apply import Applier
 from dbt_spark_dynamic.commit.incremental import Incremental
 from dbt_spark_dynamic.commit.ledger import Entry
@@ -16,9 +18,10 @@ from dbt_spark_dynamic.commit.measure import Measure
 from dbt_spark_dynamic.commit.sources import Change
 from dbt_spark_dynamic.commit.spec import Spec
 from dbt_spark_dynamic.commit.temporal_plans import Technique
-from dbt_spark_dynamic.commit.watermark import watermark
+from dbt_spark_dynamic.commit.watermark import sides_of, watermark
 from dbt_spark_dynamic.dialect import print_sql, without_as_of
 from dbt_spark_dynamic.pipeline import Model, compile_model
+from dbt_spark_dynamic.reading.relations import Columns
 from dbt_spark_dynamic.sparksql.bins import Bins
 from dbt_spark_dynamic.sparksql.reads import Span, dated, undated
 from dbt_spark_dynamic.sparksql.render import Renderer
@@ -30,7 +33,9 @@ from .duck import SPARK_SUMS, TARGET, Duck
 class Maintained:
     """by_key=False: applied as exact multiset changes even where a key is known; additive: whether any refresh added to
     the table's own rows; declared: a key that is known of the result; technique: by which temporal joins are
-    made, also where a refresh would not choose it; late_by: as in `Spec`."""
+    made, also where a refresh would not choose it; late_by: as in `Spec`; columns: what Spark says the
+    SELECT has, where DuckDB does not know its functions;
+    emission: as in `Spec`; too_late: changed rows so far that no result was made of any more."""
 
     def __init__(
         self,
@@ -41,12 +46,19 @@ class Maintained:
         declared: tuple[str, ...] | None = None,
         technique: Technique | None = None,
         late_by: str | None = None,
+        columns: Columns | None = None,
+        emission: Emission | None = None,
     ) -> None:
         self._duck, self._sql, self._late_by = duck, sql, late_by
         duck.at(0)
         duck.forget(TARGET)
         self.model: Model = compile_model(
-            sql, duck.columns(without_as_of(sql)), duck, duck.columns, joined_once=late_by is not None
+            sql,
+            columns or duck.columns(without_as_of(sql)),
+            duck,
+            duck.columns,
+            joined_once=late_by is not None and emission is None,
+            emission=emission,
         )
         assert self.model.refusal is None, self.model.refusal
         assert self.model.node is not None
@@ -60,9 +72,9 @@ class Maintained:
         self._newest: Mapping[str, int] = {}
         self._clock = self._reading(0)
         renderer = Renderer(undated, clock={Time.UNDATED: self._clock}, temporal=self._temporal)
-        first = sql if without_as_of(sql) == sql else print_sql(renderer.query(node))
+        first = sql if without_as_of(sql) == sql and columns is None else print_sql(renderer.query(node))
         duck.write(f"CREATE TABLE {TARGET} AS {first}", {})
-        self.additive = False
+        self.additive, self.too_late = False, 0
 
     def refresh(self, version: int) -> None:
         """From the version before to this one."""
@@ -89,17 +101,25 @@ class Maintained:
                 Measure(duck), small=(),
             )  # fmt: skip
             spans = dict.fromkeys((*self.model.sources, TARGET), span)
-            applier.plan(plan, work, Renderer(dated(spans), work.name, clock, self._temporal))
+            self.too_late += applier.plan(plan, work, Renderer(dated(spans), work.name, clock, self._temporal)).too_late
         finally:
             work.forget()
+
+    def next_due(self, version: int) -> int | None:
+        """Microseconds from the clock to the next result, as far as it is known."""
+        assert self.model.node is not None and self.model.emission is not None
+        spans = dict.fromkeys((*self.model.sources, TARGET), Span(version, version))
+        renderer = Renderer(dated(spans), clock=dict.fromkeys(Time, self._clock))
+        waiting = next_instant(self.model.node, self.model.emission, Own(TARGET, dict(self.model.columns)))
+        ((micros,),) = self._duck.rows(print_sql(renderer.query(waiting)))
+        return micros
 
     def _reading(self, version: int) -> Reading:
         """The watermark in this version of the sources, none if the model has none."""
         if self._late_by is None:
             return {}
-        assert self.model.node is not None
         spans = dict.fromkeys(self.model.sources, Span(-1, version))
-        reached = watermark(self.model.node, self._late_by, spans, self._newest, self._duck)
+        reached = watermark(sides_of(self.model), self._late_by, spans, self._newest, self._duck)
         self._newest = reached.newest
         return reached.reading()
 

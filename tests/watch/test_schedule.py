@@ -268,3 +268,25 @@ def test_every_wave_sees_one_state_and_all_is_held_in_the_end(graph: Graph, step
         last = simulation.held[name][max(simulation.held[name])]
         assert last == {leaf: simulation.versions[leaf] for leaf in graph.leaves_of(name)}
     assert all(len(leaf.seen) <= 2 * len(graph.order) + 2 for leaf in simulation.schedule.leaves.values())
+
+
+def test_a_result_that_changes_by_itself_is_due_when_it_does() -> None:
+    """Its clock is the time of processing: no commit says that a window has ended."""
+    schedule = Schedule(Graph([watched("m", "leaf"), watched("above", "s.m")]))
+    schedule.observe({"leaf": 1}, 0.0)
+    carry_out(schedule, schedule.wave(0.0), 0.0)
+    schedule.observe({"leaf": 2}, 1.0)
+    wave = schedule.wave(1.0)
+    assert wave is not None and wave.take(1) == ["m"]
+    schedule.refreshed("m", wave, 2, 0.5, 10.0, due_in=30.0)
+    assert wave.take(1) == ["above"]
+    schedule.refreshed("above", wave, 2, 0.1, 10.0)
+    schedule.over(wave)
+    assert schedule.wave(39.0) is None and schedule.lag("m", 39.0) == 0.0
+    again = schedule.wave(39.5)
+    assert again is not None and again.names == ("m",)
+    # The next one says anew when it is due; one that waits for nothing is not.
+    carry_out(schedule, again, 40.0)
+    while (wave := schedule.wave(40.0)) is not None:
+        carry_out(schedule, wave, 40.0)
+    assert schedule.wave(1000.0) is None

@@ -31,7 +31,8 @@ C = Watched("model.p.c", "s.c", frozenset({"s.leaf"}))
 @dataclass
 class MadeUp:
     """models: what is built; trouble: model -> what its next refreshes raise; slow: models whose refresh waits for
-    `go`; refreshed: (model, versions) of every refresh that was begun."""
+    `go`; refreshed: (model, versions) of every refresh that was begun; due: seconds after which the next ones say that
+    their result changes by itself."""
 
     models: dict[str, Watched]
     leaf: int = 1
@@ -45,6 +46,7 @@ class MadeUp:
     unanswered: int = 0
     begun: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
+    due: list[float] = field(default_factory=list)
     own: dict[str, int] = field(default_factory=dict)
 
     def build(self) -> Built:
@@ -82,7 +84,10 @@ class MadeUp:
         self.own[name] = self.own.get(name, 0) + 1
         model = self.models[name]
         sources = {t: (0, self.leaf) for t in model.reads}
-        return Outcome(self.code, "merge", table=model.table, version=self.own[name], sources=sources)
+        due_in = self.due.pop(0) if self.due else None
+        return Outcome(
+            self.code, "merge", table=model.table, version=self.own[name], sources=sources, due_in=due_in
+        )  # fmt: skip
 
 
 class Session:
@@ -112,6 +117,13 @@ class Session:
 
 def made_up(*models: Watched, **more: object) -> MadeUp:
     return MadeUp({m.name: m for m in models}, **more)  # type: ignore[arg-type]
+
+
+def test_a_result_that_is_due_is_made_without_a_commit() -> None:
+    session = Session(MadeUp({A.name: A}, due=[0.05, 0.05]))
+    session.until(Kind.REFRESHED, times=3)
+    session.end()
+    assert len(session.project.refreshed) == 3
 
 
 def test_a_commit_goes_through_a_chain_at_one_version() -> None:

@@ -14,6 +14,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.constraints import constraints_of, contracted
 from dbt.adapters.spark_dynamic.docs import documenting
+from dbt.adapters.spark_dynamic.emit import emission_of
 from dbt.adapters.spark_dynamic.literals import sql_literal
 from dbt.adapters.spark_dynamic.temporal import late_by, require_temporal_join, versionings
 from dbt_spark_dynamic.commit.changelog import changelog
@@ -71,6 +72,7 @@ class DynamicTableResponse(AdapterResponse):
     version: int = -1
     volatile: bool = False
     altered: list[str] = field(default_factory=list)
+    due_in: float | None = None
 
     @classmethod
     def of(cls, outcome: Outcome, statements: list[str]) -> DynamicTableResponse:
@@ -262,6 +264,7 @@ def spec_of(
     graph: what the model reads, as Jinja has it; constraints: of its contract."""
     config, place = model["config"], model.get("original_file_path", "")
     _refuse_what_has_no_effect(config, place)
+    emission = emission_of(config, place)
     if config.get("materialized") == "temporal_join":
         require_temporal_join(sql, place)
     # It means nothing to a run, but this is where the user sees that it is wrong.
@@ -292,7 +295,8 @@ def spec_of(
         full_refresh=full_refresh,
         deterministic=frozenset(f.lower() for f in _listed(config.get("deterministic_functions"))),
         versionings=versionings(model, graph),
-        late_by=late_by(config, sql, place),
+        late_by=late_by(config, sql, emission, place),
+        emission=emission,
         may_rebuild=config.get("full_refresh") is not False,
     )
 

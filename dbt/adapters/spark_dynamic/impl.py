@@ -76,6 +76,7 @@ class SparkDynamicConfig(SparkConfig):
     track_history_column_list: list[str] | None = None
     track_history_except_column_list: list[str] | None = None
     late_versions: str | None = None
+    emit: dict[str, Any] | None = None
 
 
 class SparkDynamicAdapter(DynamicTables, StreamSources, Explaining, Catalog, Grants, Seeds, SparkAdapter):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
+from dbt_spark_dynamic.algebra.clock import WATERMARK
+from dbt_spark_dynamic.algebra.emission import Emission
 from dbt_spark_dynamic.commit.spec import choice, interval
 from dbt_spark_dynamic.dialect import without_as_of
 from dbt_spark_dynamic.errors import ConfigError
@@ -32,8 +34,9 @@ class LateVersions(Enum):
     IGNORE = "ignore"
 
 
-def late_by(config: dict[str, Any], sql: str, place: str) -> str | None:
-    """How late rows and versions may come where late ones are ignored, as an interval in SQL; None where they correct.
+def late_by(config: dict[str, Any], sql: str, emission: Emission | None, place: str) -> str | None:
+    """How late rows and versions may come where late ones are ignored, or rows of windows before these are taken to be
+    complete, as an interval in SQL; None where they are not waited for.
 
     Raises ConfigError."""
     late, watermark = config.get("late_versions"), config.get("watermark")
@@ -49,13 +52,15 @@ def late_by(config: dict[str, Any], sql: str, place: str) -> str | None:
                 remedy="write JOIN … FOR SYSTEM_TIME AS OF o.order_time AS r ON …, or leave it out",
             )
         return interval(watermark or "0 seconds", "watermark", place)
+    if emission is not None:
+        return interval(watermark or "0 seconds", "watermark", place) if emission.clock == WATERMARK else None
     if watermark is not None:
         raise ConfigError(
             "watermark has no effect here.",
             where=place,
-            why="a late version corrects the rows that it covers, however late it comes",
+            why="a late row or version corrects what it belongs to, however late it comes",
             remedy="leave it out, or set late_versions='ignore' to have rows joined once, when the watermark has "
-            "passed them",
+            "passed them, or emit to have results of windows made when it has passed these",
         )
     return None
 
