@@ -25,7 +25,7 @@ from .session import CONF, console_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FOLDER = Path(__file__).with_name("project")
+FOLDER = Path(__file__).with_name("shop")
 RAW = "shop_raw"
 KINDS = ("dynamic_table", "table")
 CHANGES = 4
