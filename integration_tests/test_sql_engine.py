@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dbt_spark_dynamic.commit.classic import ClassicEngine
+from dbt_spark_dynamic.commit.costs import OF_TABLES
 from dbt_spark_dynamic.commit.engine import Engine
 from dbt_spark_dynamic.commit.outcome import Code
 from dbt_spark_dynamic.commit.remote import SqlEngine
@@ -87,7 +89,7 @@ def test_an_append(tables: Maintained) -> None:
 
 def test_a_table_is_written_anew(tables: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dbt_spark_dynamic.commit.costs.LARGE", 1)
-    monkeypatch.setattr("dbt_spark_dynamic.commit.costs.WORTHWHILE", 0.0)
+    monkeypatch.setattr("dbt_spark_dynamic.commit.costs.OF_TABLES", replace(OF_TABLES, saved=0.0))
     tables.sql("SET spark.sql.sources.partitionOverwriteMode = dynamic")
     partitioned = {"layout": "PARTITIONED BY (k)", "partition_by": ("k",)}
     tables.refresh("m", sql="SELECT k, AVG(x) AS x FROM t GROUP BY k", **partitioned)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
 from dbt.adapters.spark_dynamic.cli import cli
+from dbt_spark_dynamic.commit.costs import OF_TABLES
 from dbt_spark_dynamic.commit.outcome import Code, Outcome
 from dbt_spark_dynamic.commit.spec import RefreshMode
 from dbt_spark_dynamic.errors import DynamicTableError
@@ -21,7 +23,7 @@ EXPECTED = r": expected [\d.,]+ s by change, [\d.,]+ s anew"
 def small_tables_are_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if they were large, and every second were worth something."""
     monkeypatch.setattr("dbt_spark_dynamic.commit.costs.LARGE", 1)
-    monkeypatch.setattr("dbt_spark_dynamic.commit.costs.WORTHWHILE", 0.0)
+    monkeypatch.setattr("dbt_spark_dynamic.commit.costs.OF_TABLES", replace(OF_TABLES, saved=0.0))
 
 
 @pytest.fixture

@@ -46,6 +46,13 @@ OF_SMALL_TABLES = Bar(0.0, 1.25, 1.0, timed=True)
 computing it anew takes is reading the sources, which a refresh by change may have to do more than once."""
 
 
+def bars_of(size: int, refresh: int) -> tuple[Bar, ...]:
+    """Of which one has to be met before a table is written anew. size: of its data files in bytes, 0 if that is not
+    known; refresh: which one of the table's it is."""
+    small = 0 < size < LARGE and refresh % AGAIN
+    return (OF_TABLES, OF_SMALL_TABLES) if small else (OF_TABLES,)
+
+
 @dataclass(frozen=True)
 class Slowness:
     """What a refresh by change takes that nobody has timed yet, as multiples of computing anew. at_all: for next to

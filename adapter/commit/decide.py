@@ -6,21 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..errors import TargetError
-from .costs import (
-    AGAIN,
-    BY_KEY,
-    BY_ROW,
-    LARGE,
-    OF_SMALL_TABLES,
-    OF_TABLES,
-    Bar,
-    Changed,
-    Expected,
-    Source,
-    changed_of,
-    expected,
-    why_anew,
-)
+from .costs import BY_KEY, BY_ROW, Bar, Changed, Expected, Source, bars_of, changed_of, expected, why_anew
 from .engine import Engine
 from .layout import Layout, layout
 from .ledger import Entry, Position, written_as
@@ -119,8 +105,7 @@ def dearer(seen: Seen, spec: Spec, changed: Changed | None) -> str | None:
 def bars(seen: Seen) -> tuple[Bar, ...]:
     """Of which one has to be met before the table is written anew."""
     entry = seen.position.entry if seen.position is not None else None
-    small = seen.target is not None and 0 < seen.target.size < LARGE
-    return (OF_TABLES, OF_SMALL_TABLES) if small and entry and (entry.sequence + 1) % AGAIN else (OF_TABLES,)
+    return bars_of(seen.target.size if seen.target is not None else 0, entry.sequence + 1 if entry is not None else 0)
 
 
 def costs(seen: Seen, changed: Changed | None) -> Expected | None:
