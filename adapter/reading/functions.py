@@ -30,7 +30,8 @@ RANDOM = frozenset(
 )
 """Another value for equal arguments, or a value that says where and by whom it was computed."""
 
-TIME_WINDOWS = frozenset(("window", "session_window"))
+WINDOW, SESSION = "window", "session_window"
+TIME_WINDOWS = frozenset((WINDOW, SESSION))
 """Of which Spark makes rows, and no value of a row that a join could compare."""
 
 GENERATORS = frozenset("explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split())

@@ -13,13 +13,12 @@ from sqlglot import exp
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Filter, Generate, Node, Project, TimeWindow, Window
 from ..algebra.times import length, micros_of, number, time_at
-from .functions import spark_name
+from .functions import SESSION, TIME_WINDOWS, WINDOW, spark_name
 from .refuse import refuse
 from .relations import Typer
 from .scalars import scalar
 from .scope import Scope, placed, resolve, settled_names
 
-WINDOW, SESSION = "window", "session_window"
 START, END = "start", "end"
 
 
@@ -174,7 +173,7 @@ def _where_further(later: Expr, earlier: Expr, then: Expr, gap: int, known: Expr
 
 
 def _calls(tree: exp.Select) -> list[exp.Expression]:
-    return [n for n in tree.find_all(exp.Anonymous) if spark_name(n) in (WINDOW, SESSION) and _of(n, tree)]
+    return [n for n in tree.find_all(exp.Anonymous) if spark_name(n) in TIME_WINDOWS and _of(n, tree)]
 
 
 def _of(node: exp.Expression, select: exp.Select) -> bool:
