@@ -148,17 +148,21 @@ class Lowering:
     def source(self, tree: exp.Select, scope: Scope, ctes: Mapping[str, Node]) -> Node:
         """What FROM gives."""
         clause = tree.args.get("from_")
-        if clause is None:
-            return Unit()
-        node = self._item(clause.this, scope, ctes)
-        for join in [*(clause.this.args.get("joins") or []), *(tree.args.get("joins") or [])]:
+        return self._joined(clause.this, tree, scope, ctes) if clause is not None else Unit()
+
+    def _joined(self, first: exp.Expression, select: exp.Select | None, scope: Scope, ctes: Mapping[str, Node]) -> Node:
+        """A FROM item with what is joined to it. select: whose FROM it is; None in parentheses."""
+        node, shown = self._item(first, scope, ctes)
+        scope.join(shown)
+        holders = [first] if select is None else [first, select]
+        for join in (j for holder in holders for j in holder.args.get("joins") or []):
             if not isinstance(join.this, exp.Lateral):
                 node = self._join(node, join, scope, ctes)
             elif isinstance(join.this.this, exp.Subquery):
                 node = self._per_row(node, join, scope, ctes)
             else:
                 node = self._lateral(node, join.this, scope)
-        for view in tree.args.get("laterals") or []:
+        for view in (select.args.get("laterals") or []) if select is not None else []:
             node = self._lateral(node, view, scope)
         return node
 
@@ -249,17 +253,20 @@ class Lowering:
         if (side, kind) not in JOINS:
             raise refuse(f"{side} {kind} JOIN".strip(), "has no law of change here yet", join)
         self._only(join, {"this", "on", "using", "kind", "side", "method", "hint"}, "a JOIN")
-        met = self._versions(left, join, scope, ctes) if as_of(join) is not None else None
-        right = met.node if met is not None else self._item(join.this, scope, ctes, joining=True)
-        item = scope.items.pop()
+        met = None
+        if as_of(join) is not None:
+            met, shown = self._versions(left, join, scope, ctes)
+            right = met.node
+        else:
+            right, shown = self._item(join.this, scope, ctes, joining=True)
         using = tuple(i.name for i in join.args.get("using") or ())
         if (join.args.get("method") or "").upper() == "NATURAL":
-            before = {name.lower() for name, _ in scope.visible}
-            using = tuple(user for user, _ in item.columns if user.lower() in before)
+            theirs = {name.lower() for name, _ in shown.visible}
+            using = tuple(user for user, _ in scope.visible if user.lower() in theirs)
         elif join.args.get("method"):
             raise refuse(f"{join.args['method']} JOIN", "is not maintained", join)
-        visible = list(scope.visible)
-        pairs = scope.add(item, using)
+        own = replace(scope)
+        pairs = scope.join(shown, using)
         # A RIGHT join is a LEFT one the other way round: columns are known by name, not by place.
         sides = (right, left) if side == "RIGHT" else (left, right)
         equalities = tuple((column(l), column(r), False) for l, r in pairs)
@@ -276,9 +283,9 @@ class Lowering:
         if side == "FULL":
             return self._full(node, pairs, scope)
         if not JOINS[side, kind].shows_right:
-            scope.items.pop()
             first = {name for name, _ in pairs}
-            scope.visible = [v for v in visible if v[1] in first] + [v for v in visible if v[1] not in first]
+            scope.items, scope.hidden = own.items, own.hidden
+            scope.visible = [v for v in own.visible if v[1] in first] + [v for v in own.visible if v[1] not in first]
         return node
 
     def _full(self, join: Join, pairs: list[tuple[str, str]], scope: Scope) -> Node:
@@ -293,8 +300,13 @@ class Lowering:
         same = tuple(zip(node.columns, columns(node.columns), strict=True))
         return Project(node, (*same, *either)) if either else node
 
-    def _item(self, tree: exp.Expression, scope: Scope, ctes: Mapping[str, Node], *, joining: bool = False) -> Node:
-        """One FROM item under names that are free in the scope. With `joining`, what it shows is left to the join."""
+    def _item(
+        self, tree: exp.Expression, scope: Scope, ctes: Mapping[str, Node], *, joining: bool = False
+    ) -> tuple[Node, Scope]:
+        """One FROM item under names that are free in the scope, and what it shows."""
+        if is_group(tree) and not tree.alias and not tree.args.get("pivots"):
+            shown = scope.beside()
+            return self._joined(tree.this, None, shown, ctes), shown
         # Behind a join, PIVOT is of all that is joined.
         node, alias, users, qualifiers = self._relation(tree, ctes, *([] if joining else ["pivots"]))
         if (pivots := tree.args.get("pivots")) and not joining:
@@ -303,18 +315,13 @@ class Lowering:
                 alias, users = pivot.alias or alias, tuple(c.name for c in _listed(pivot)) or node.columns
             qualifiers = ((alias.lower(),),)
         node, internal = fresh(node, alias, scope.taken)
-        item = Item(alias, qualifiers, tuple(zip(users, internal, strict=True)))
-        if joining:
-            scope.items.append(item)
-        else:
-            scope.add(item)
-        return node
+        return node, Scope.of(Item(alias, qualifiers, tuple(zip(users, internal, strict=True))))
 
     def _pivoted(self, pivot: exp.Pivot, node: Node) -> Node:
         name = "pivoted"
         return self.query(as_select(pivot, name, node.columns), {name: node})
 
-    def _versions(self, left: Node, join: exp.Join, scope: Scope, ctes: Mapping[str, Node]) -> Versions:
+    def _versions(self, left: Node, join: exp.Join, scope: Scope, ctes: Mapping[str, Node]) -> tuple[Versions, Scope]:
         """The right side of a temporal join. Its intervals are columns of the plan, but of nothing the user sees."""
         node, alias, users, qualifiers = self._relation(join.this, ctes, "version")
         parts = tuple(p.name for p in join.this.parts)
@@ -322,10 +329,10 @@ class Lowering:
         declared = None if of_cte else self.catalog.relation(parts).versioning
         found = versions(join, node, declared, left, scope)
         node, internal = fresh(found.node, alias, scope.taken)
-        scope.items.append(Item(alias, qualifiers, tuple(zip(users, internal[: found.shown], strict=True))))
         scope.reserved.update(internal)
         scope.versions.append(found.under(node, internal))
-        return scope.versions[-1]
+        item = Item(alias, qualifiers, tuple(zip(users, internal[: found.shown], strict=True)))
+        return scope.versions[-1], Scope.of(item)
 
     def _relation(self, tree: exp.Expression, ctes: Mapping[str, Node], *more: str):
         """(relation, alias, column names as the user writes them, how columns may be qualified)"""
@@ -333,7 +340,11 @@ class Lowering:
         listed = [c.name for c in _listed(tree)]
         if isinstance(tree, exp.Subquery):
             self._only(tree, {"this", "alias", "with_", "joins", *more}, "a subquery")
-            node = self.query(tree.this, self.with_ctes(tree, ctes))
+            if is_group(tree):
+                node, names = self._group(tree, ctes)
+                listed = listed or names
+            else:
+                node = self.query(tree.this, self.with_ctes(tree, ctes))
             qualifiers = ((alias.lower(),),) if alias else ()
         elif isinstance(tree, exp.Values):
             self._only(tree, {"expressions", "alias"}, "VALUES")
@@ -347,6 +358,14 @@ class Lowering:
             raise refuse(f"{tree.key.upper()} in FROM", "has no law of change here yet", tree)
         users = tuple(listed) if listed else node.columns
         return node, alias or "subquery", users, qualifiers
+
+    def _group(self, tree: exp.Expression, ctes: Mapping[str, Node]) -> tuple[Node, list[str]]:
+        """Joins in parentheses with a name of their own, as one relation, and what the user calls its columns."""
+        scope = Scope()
+        node = self._joined(tree.this, None, scope, ctes)
+        check_keys(node, scope.versions)
+        shown = [internal for _, internal in scope.visible]
+        return Project(node, tuple(zip(shown, columns(shown), strict=True))), [user for user, _ in scope.visible]
 
     def _function(self, tree: exp.Table, _: Mapping[str, Node]) -> tuple[Node, tuple[tuple[str, ...], ...]]:
         """Of the table functions, RANGE, which reads no table."""
@@ -387,6 +406,16 @@ class Lowering:
             for (name, _), shown in zip(relation.columns, expanded.outputs or node.columns, strict=True)
         ]
         return Project(node, tuple(outputs))
+
+
+def is_group(tree: exp.Expression) -> bool:
+    """Whether parentheses in FROM are around FROM items, and not around a query."""
+    if not isinstance(tree, exp.Subquery):
+        return False
+    within = tree.this
+    if isinstance(within, exp.Subquery):
+        return bool(within.alias or within.args.get("joins")) or is_group(within)
+    return not isinstance(within, exp.Query)
 
 
 def _listed(tree: exp.Expression) -> list[exp.Expression]:

@@ -51,7 +51,8 @@ class Item:
 
 @dataclass
 class Scope:
-    """visible: what `*` and a bare name see, in order. A USING column is visible once.
+    """visible: what `*` and a bare name see, in order. A USING column is visible once; hidden: the plan's names of
+    the columns of USING that only a qualified name or star sees, in Spark's order: the last join's first.
 
     parent: the SELECT around a subquery; correlated: conditions of a subquery that read columns of its parents;
     reserved: further names of the plan, of columns that stand for subqueries; versions: what its temporal joins meet.
@@ -59,6 +60,7 @@ class Scope:
 
     items: list[Item] = field(default_factory=list)
     visible: list[tuple[str, str]] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
     parent: Scope | None = None
     correlated: list[Expr] = field(default_factory=list)
     reserved: set[str] = field(default_factory=set)
@@ -76,24 +78,37 @@ class Scope:
         self.reserved.add(free)
         return free
 
-    def add(self, item: Item, using: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-        """Adds a FROM item. using: names joined on; returned as (left, right) pairs of the plan's names."""
-        pairs = []
+    def beside(self) -> Scope:
+        """An empty scope for FROM items in parentheses, whose names are free in this one too."""
+        return Scope(parent=self.parent, reserved=set(self.taken))
+
+    @classmethod
+    def of(cls, item: Item) -> Scope:
+        return cls([item], list(item.columns))
+
+    def add(self, item: Item) -> None:
+        self.join(Scope.of(item))
+
+    def join(self, other: Scope, using: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+        """Adds what another scope shows. using: names joined on, returned as (left, right) pairs of the plan's."""
+        pairs = [(self.named(name), other.named(name)) for name in using]
         shared = {u.lower() for u in using}
-        for name in using:
-            left = next(i for u, i in self.visible if u.lower() == name.lower())
-            right = item.find(name)
-            assert right is not None
-            pairs.append((left, right))
         first = [v for name in using for v in self.visible if v[0].lower() == name.lower()]
-        rest = [v for v in self.visible if v[0].lower() not in shared]
-        self.visible = first + rest + [c for c in item.columns if c[0].lower() not in shared]
-        self.items.append(item)
+        self.visible = first + [v for side in (self, other) for v in side.visible if v[0].lower() not in shared]
+        self.hidden = [*(right for _, right in pairs), *self.hidden, *other.hidden]
+        self.items = self.items + other.items
+        self.reserved |= other.reserved
+        self.versions += other.versions
         return pairs
+
+    def named(self, name: str) -> str:
+        """The plan's column that a name of USING means."""
+        return next(internal for user, internal in self.visible if user.lower() == name.lower())
 
     def show(self, instead: Mapping[str, str]) -> None:
         """Lets bare names and `*` see other columns of the plan in the place of some."""
         self.visible = [(user, instead.get(name, name)) for user, name in self.visible]
+        self.hidden = [*instead, *(name for name in self.hidden if name not in instead.values())]
 
     def lookup(self, reference: exp.Column) -> exp.Expression | None:
         """The plan's column (with struct fields behind it, if any) that a name means, or None."""
@@ -125,7 +140,8 @@ class Scope:
             matching = [i for i in self.items if prefix in i.qualifiers]
             if not matching:
                 raise refuse("a name", "could not be resolved", star)
-            listed = list(matching[0].columns)
+            order = [*self.hidden, *(internal for _, internal in self.visible)]
+            listed = sorted(matching[0].columns, key=lambda c: order.index(c[1]))
         if inner.args.get("replace") or inner.args.get("rename"):
             raise refuse("`* REPLACE` or `* RENAME`", "is not expanded here", star, "name the columns")
         dropped = {e.name.lower() for e in inner.args.get("except_") or inner.args.get("except") or []}

@@ -274,6 +274,26 @@ OF_SPARK: dict[str, str] = {
     "not_in_pairs_or": (
         "SELECT s.store FROM sales s WHERE s.qty > 1 OR (s.store, s.item) NOT IN (SELECT kind, item FROM items)"
     ),
+    "star_of_a_side_of_using": (
+        "SELECT s.*, i.kind, t.area FROM sales s JOIN items i USING (price, item) LEFT JOIN stores t USING (store)"
+    ),
+    "stars_of_outer_sides_of_using": (
+        "SELECT i.*, s.id, s.qty, t.* FROM sales s FULL JOIN items i USING (item) RIGHT JOIN (SELECT city, store FROM "
+        "stores) t USING (store)"
+    ),
+    "natural_join": "SELECT *, s.price + 1 AS p FROM items i NATURAL JOIN (SELECT price, qty, item FROM sales) s",
+    "joins_in_parentheses": (
+        "SELECT t.*, s.qty, i.kind, item FROM stores t LEFT JOIN (sales s JOIN items i USING (item)) ON t.store = "
+        "s.store, (SELECT MAX(qty) AS q FROM sales) WHERE q > 0"
+    ),
+    "joins_in_parentheses_using": (
+        "SELECT *, i.item AS other FROM stores t JOIN (items i JOIN (SELECT id, store, item FROM sales) s USING "
+        "(item)) USING (store)"
+    ),
+    "joins_in_parentheses_named": (
+        "SELECT j.*, k.a FROM (sales s JOIN stores t USING (store)) AS j JOIN ((items i CROSS JOIN (SELECT 1 AS one) "
+        "o) AS k (a, b, c, d, e)) ON j.item = k.a AND k.b = j.store"
+    ),
     "semi_join_using": ("SELECT * FROM sales LEFT SEMI JOIN stores USING (store)"),
     "in_as_a_value": (
         "SELECT s.store, s.store IN (SELECT store FROM stores) AS c, s.store NOT IN (SELECT store FROM stores "
