@@ -1,7 +1,8 @@
 """A subquery of any shape that reads the row outside, made a plain one: it is computed once for every value outside.
 
 The distinct values that it reads of the rows outside (its domain) are joined to its FROM, its groups, partitions and
-LIMITs become those of one such value each, and its result is joined back by them. (Neumann and Kemper, "Unnesting
+LIMITs become those of one such value each, and its result is joined back by them. Of a set operation that goes for each
+side, and the values are of its rows. (Neumann and Kemper, "Unnesting
 Arbitrary Queries", BTW 2015.)
 """
 
@@ -33,7 +34,7 @@ class Lateral:
     """tree: the subquery over DOMAIN, with the domain's columns in its result; read: plan's column outside -> its name
     in the domain and in the result; ctes: what the subquery may name."""
 
-    tree: exp.Select
+    tree: exp.Query
     read: Mapping[str, str]
     ctes: Mapping[str, Node]
 
@@ -51,32 +52,49 @@ def unwrapped(tree: exp.Expression) -> exp.Expression:
 
 
 def lateral(tree: exp.Expression, outer: Scope, lowering: Lowering, ctes: Mapping[str, Node]) -> Lateral | None:
-    """The subquery made plain; None if it reads nothing of the rows outside, or is no single SELECT.
+    """The subquery made plain; None if it reads nothing of the rows outside, or is no query.
 
     Raises Refusal for one that has exactly one row whatever it finds: it is an aggregate, and no relation."""
-    select = unwrapped(tree)
-    if not isinstance(select, exp.Select):
+    query = unwrapped(tree)
+    if not isinstance(query, exp.Select | exp.SetOperation):
         return None
-    select = named_windows(select.copy())
-    ctes = lowering.with_ctes(select, ctes)
-    select.set("with_", None)
-    read = _read_outside(select, outer, lowering, ctes)
+    ctes = lowering.with_ctes(query, ctes)
+    whole = exp.Subquery(this=query.copy())
+    whole.this.set("with_", None)
+    selects, read = _selects(whole), {}
+    for select in selects:
+        _read_outside(select, read, outer, lowering, ctes)
     if not read:
         return None
-    if is_one_row(select):
-        why = "is an aggregate without groups, with LIMIT 0, an OFFSET, DISTINCT or QUALIFY"
-        raise refuse("a correlated subquery", why, tree, "write it as a join")
-    return Lateral(_by_domain(select, list(read.values())), read, ctes)
+    if isinstance(query, exp.SetOperation) and (limit := query.args.get("limit") or query.args.get("offset")):
+        raise refuse("a correlated subquery", "is a set operation with LIMIT", limit, "write it as a join")
+    for select in selects:
+        if is_one_row(select):
+            why = "is an aggregate without groups, with LIMIT 0, an OFFSET, DISTINCT or QUALIFY"
+            why = why if len(selects) == 1 else "is a set operation over an aggregate without groups"
+            raise refuse("a correlated subquery", why, tree, "write it as a join")
+        _by_domain(select, list(read.values()))
+    return Lateral(whole, read, ctes)
 
 
-def _read_outside(select: exp.Select, outer: Scope, lowering: Lowering, ctes: Mapping[str, Node]) -> dict[str, str]:
-    """Replaces what the SELECT reads of the rows outside by columns of the domain."""
+def _selects(query: exp.Expression) -> list[exp.Select]:
+    """The SELECTs whose rows a query is made of, changed in place to have their windows written out."""
+    query = unwrapped(query)
+    if isinstance(query, exp.SetOperation):
+        return [*_selects(query.this), *_selects(query.expression)]
+    select = named_windows(query)
+    return [query.replace(select) if select is not query else query]
+
+
+def _read_outside(
+    select: exp.Select, read: dict[str, str], outer: Scope, lowering: Lowering, ctes: Mapping[str, Node]
+) -> None:
+    """Replaces what the SELECT reads of the rows outside by columns of the domain, which are added to `read`."""
     inside = Scope()
     lowering.source(select, inside, ctes)
     below = {a.this.name.lower() for a in select.find_all(exp.TableAlias) if a.this}
     below |= {t.name.lower() for t in select.find_all(exp.Table)}
     shown = {e.alias.lower() for e in select.expressions if isinstance(e, exp.Alias)}
-    read: dict[str, str] = {}
 
     def in_domain(node: exp.Expression) -> exp.Expression:
         if not isinstance(node, exp.Column):
@@ -96,11 +114,11 @@ def _read_outside(select: exp.Select, outer: Scope, lowering: Lowering, ctes: Ma
         if found is None:
             continue
         reference.replace(found.transform(in_domain))
-    return read
 
 
-def _by_domain(select: exp.Select, keys: list[str]) -> exp.Select:
+def _by_domain(select: exp.Select, keys: list[str]) -> None:
     """One result for each row of the domain."""
+    _distinct(select)
     stars = [s for s in select.expressions if isinstance(s, exp.Star)]
     for window in [w for e in select.expressions for w in e.find_all(exp.Window)] + _windows_of(select, "qualify"):
         if window.find_ancestor(exp.Query) is select:
@@ -119,7 +137,14 @@ def _by_domain(select: exp.Select, keys: list[str]) -> exp.Select:
     if not stars:
         for key in keys:
             select.append("expressions", exp.alias_(_of_domain(key), key))
-    return select
+
+
+def _distinct(select: exp.Select) -> None:
+    """A DISTINCT whose first rows are asked for, as groups: their places are counted after it, not before."""
+    more = select.args.get("group") or any(isinstance(e, exp.Star) or e.find(exp.Window) for e in select.expressions)
+    if select.args.get("limit") and select.args.get("distinct") and not more:
+        select.set("distinct", None)
+        select.set("group", exp.Group(expressions=[e.unalias().copy() for e in select.expressions]))
 
 
 def _windows_of(select: exp.Select, clause: str) -> list[exp.Window]:
@@ -136,7 +161,7 @@ def _limit(select: exp.Select, keys: list[str]) -> None:
     if order is None:
         raise refuse("LIMIT without ORDER BY", "keeps whichever rows come first", limit or offset)
     if select.args.get("distinct") or select.args.get("qualify"):
-        why = "has a LIMIT beside DISTINCT or QUALIFY"
+        why = "has a LIMIT beside QUALIFY, or beside DISTINCT of groups"
         raise refuse("a correlated subquery", why, limit or offset, "write it as a join")
     by = [_ordered(o, select) for o in order.expressions]
     place = exp.Window(

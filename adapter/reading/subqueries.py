@@ -254,10 +254,10 @@ class Subqueries:
 
     def _lateral(self, tree: exp.Expression) -> Lateral | None:
         """A subquery that reads rows outside and is more than rows which meet conditions."""
-        select = unwrapped(tree)
-        if not isinstance(select, exp.Select) or not self._is_whole(select, tree.parent):
+        query = unwrapped(tree)
+        if isinstance(query, exp.Select) and not self._is_whole(query, tree.parent):
             return None
-        return lateral(select, self.scope, self.lowering, self.ctes)
+        return lateral(query, self.scope, self.lowering, self.ctes)
 
     def _is_whole(self, select: exp.Select, asking: exp.Expression | None) -> bool:
         if whole_clauses(select, asking):

@@ -282,6 +282,27 @@ OF_SPARK: dict[str, str] = {
         "stores) t USING (store)"
     ),
     "natural_join": "SELECT *, s.price + 1 AS p FROM items i NATURAL JOIN (SELECT price, qty, item FROM sales) s",
+    "lateral_union": (
+        "SELECT s.id, v.k, v.n FROM sales s, LATERAL (SELECT 'qty' AS k, s.qty AS n UNION ALL SELECT 'store', s.store "
+        "UNION ALL SELECT i.item, i.kind FROM items i WHERE i.item = s.item) AS v"
+    ),
+    "left_lateral_union": (
+        "SELECT t.city, v.* FROM stores t LEFT JOIN LATERAL (SELECT qty, item FROM sales s WHERE s.store = t.store "
+        "EXCEPT (SELECT kind, item FROM items i WHERE i.kind > t.store ORDER BY kind, item LIMIT 2)) v ON v.qty > 0"
+    ),
+    "first_distinct_of_the_row_outside": (
+        "SELECT t.city, v.q, v.i FROM stores t, LATERAL (SELECT DISTINCT s.qty + 1 AS q, item AS i FROM sales s WHERE "
+        "s.store = t.store ORDER BY q DESC, i LIMIT 2) v"
+    ),
+    "union_in_subqueries": (
+        "SELECT t.city, EXISTS (SELECT 1 FROM sales s WHERE s.store = t.store AND s.qty > 1 UNION SELECT 2 FROM items "
+        "i WHERE i.kind = t.store) AS sold FROM stores t WHERE t.area > 1 OR t.store IN (SELECT 1 UNION SELECT 2)"
+    ),
+    "union_in_conditions": (
+        "SELECT t.city FROM stores t WHERE EXISTS (SELECT 1 FROM sales s WHERE s.store = t.store AND s.qty > 1 UNION "
+        "SELECT 2 FROM items i WHERE i.kind = t.store) AND t.store IN (SELECT qty FROM sales s WHERE s.store = t.store "
+        "INTERSECT SELECT kind FROM items)"
+    ),
     "joins_in_parentheses": (
         "SELECT t.*, s.qty, i.kind, item FROM stores t LEFT JOIN (sales s JOIN items i USING (item)) ON t.store = "
         "s.store, (SELECT MAX(qty) AS q FROM sales) WHERE q > 0"
