@@ -6,7 +6,6 @@ count, and a refresh of a table that exists pays for reading and deriving once m
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,8 @@ from dbt_spark_dynamic.reading.relations import Columns
 from dbt_spark_dynamic.sparksql.reads import Span, dated
 from dbt_spark_dynamic.sparksql.render import Renderer
 from dbt_spark_dynamic.sparksql.statements import explained
-from integration_tests.coverage.__main__ import generated, in_spark
+from integration_tests.coverage.__main__ import SCALES
+from integration_tests.coverage.queries import generated, texts
 from integration_tests.coverage.report import NAMES
 from tests.generated.duck import SPARK_SUMS, SPARK_TYPES, Duck
 
@@ -78,13 +78,12 @@ def benchmark(suites: Sequence[str], slowest: int) -> None:
 
 
 def compiled(suite: str) -> Iterator[Compiled]:
-    folder = generated(suite)
+    folder = generated(suite, SCALES[suite])
     duck = Duck({file.stem: _columns(str(file)) for file in sorted(folder.glob("*.parquet"))}, {})
     duck.enter(suite, [[]])
     duck.at(0)
     types = Types(duck)
-    for number, text in sorted(json.loads((folder / "queries.json").read_text()).items(), key=lambda q: int(q[0])):
-        sql = in_spark(text)
+    for number, sql in sorted(texts(folder).items()):
         result = types(sql)
         compile_model(sql, result, duck, types)
         before = types.asked
@@ -92,9 +91,9 @@ def compiled(suite: str) -> Iterator[Compiled]:
         models = [_timed(lambda sql=sql, result=result: compile_model(sql, result, duck, types)) for _ in range(3)]
         asked = (types.asked - before) // 3
         plans = [_timed(lambda model=model: _derived(model)) for _, model in models]
-        texts = [_timed(lambda p=p, m=m: _printed(p, m)) for (_, p), (_, m) in zip(plans, models, strict=True)]
-        best = (min(seconds for seconds, _ in step) * 1000 for step in (models, plans, texts))
-        yield Compiled(suite, int(number), *best, asked)
+        printed = [_timed(lambda p=p, m=m: _printed(p, m)) for (_, p), (_, m) in zip(plans, models, strict=True)]
+        best = (min(seconds for seconds, _ in step) * 1000 for step in (models, plans, printed))
+        yield Compiled(suite, number, *best, asked)
 
 
 def _columns(file: str) -> Columns:

@@ -11,7 +11,7 @@ from functools import singledispatch
 from ..algebra.expressions import Expr, column, columns
 from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Node, Project, Time, UnionAll, Window
 from .derivation import KEY, Derivation, distinct, is_nothing, passed
-from .matches import met_by, older_side
+from .matches import met_by, older_side, rows_met
 from .simplify import simplify
 
 
@@ -87,12 +87,22 @@ def _(node: Window, exprs: tuple[Expr, ...], d: Derivation) -> Node:
 def _(node: Join, exprs: tuple[Expr, ...], d: Derivation) -> Node:
     """ΔL ⋈ R and L ⋈ ΔR, of the changed side only the columns that the key and the conditions need."""
     if node.kind is not JoinKind.INNER:
-        return _exact(node, exprs, d)
+        return _one_sided(node, exprs, d)
     left, right = (_changed_side(node, side, exprs, d) for side in node.children)
     terms = (_met(left, node, node.right, right, exprs, d), _met(right, node, node.left, left, exprs, d))
     if all(is_nothing(t) for t in terms):
         return _exact(node, exprs, d)
     return UnionAll(tuple(t for t in terms if not is_nothing(t)))
+
+
+def _one_sided(node: Join, exprs: tuple[Expr, ...], d: Derivation) -> Node:
+    """Of the left side, ΔL and the rows of L⁺ that meet ΔR: what they met and meet need not be known."""
+    if not frozenset().union(*(e.columns for e in exprs)) <= node.left.column_set:
+        return _exact(node, exprs, d)
+    left, right = _rows(node.left, exprs, d), _changed_side(node, node.right, (), d)
+    if is_nothing(right):
+        return left
+    return UnionAll((left, _keyed(rows_met(right, node, d), exprs)))
 
 
 def _met(changed: Node, node: Join, side: Node, change_of_side: Node, exprs: tuple[Expr, ...], d: Derivation) -> Node:

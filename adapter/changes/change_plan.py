@@ -15,6 +15,7 @@ from enum import Enum
 from ..algebra.nodes import Named
 from .additive import Additions
 from .derivation import Binding, Feed
+from .slices import Slice
 
 
 class Shape(Enum):
@@ -32,7 +33,8 @@ class ChangePlan:
     there never are any), and every other group has its row in `additions`. For Shape.SIGNED `result` holds the net
     change of the query with WEIGHT. falling: the keys for which the sources are read although the table's own rows
     might have told enough; None where they always are. too_late: a relation of one row, the number of changed rows that
-    no result is made of any more; None if there are none.
+    no result is made of any more; None if there are none. slices: bindings that stand for rows which need not be
+    computed under a name, and may be read instead.
     """
 
     feeds: tuple[Feed, ...]
@@ -44,3 +46,4 @@ class ChangePlan:
     additions: Additions | None = None
     falling: Named | None = None
     too_late: Named | None = None
+    slices: tuple[Slice, ...] = ()

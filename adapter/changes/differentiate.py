@@ -31,7 +31,7 @@ from ..algebra.nodes import (
 from ..names import OLDER, WEIGHT
 from .affected import affected
 from .derivation import MINUS_ONE, ONE, Derivation, at, is_nothing, nothing, passed, with_weight
-from .matches import met_by, older_side, told_once
+from .matches import met_by, older_side, rows_met, told_once
 from .restrict import restrict
 from .simplify import simplify
 
@@ -118,19 +118,20 @@ def _one_sided(node: Join, left: Node, right: Node, d: Derivation) -> Node:
     if is_nothing(left) and is_nothing(right):
         return nothing(with_weight(at(node, Time.AFTER), ONE))
     terms: list[Node] = []
-    if not is_nothing(left):
-        time = Time.AFTER if is_nothing(right) else Time.BEFORE
-        met = met_by(left, node, node.right, time, d)
-        terms.append(Project(Join(left, met, node.equalities, node.residual, node.kind, node.as_of), names))
+    asking = left
     if not is_nothing(right):
-        candidates = met_by(right, node, node.left, Time.AFTER, d)
-        among = _among_changed(node)
-        meeting = Join(candidates, right, node.equalities, node.residual, JoinKind.SEMI, among)
-        rows = d.keys(simplify(meeting), "rows that meet changed rows of the other side", "rows_met")
+        rows = d.keys(rows_met(right, node, d), "rows that meet changed rows of the other side", "rows_met")
+        # All terms ask the right side for one set of keys, so that one reading may serve them.
+        shown = passed(node.left.columns)
+        asking = rows if is_nothing(left) else UnionAll((Project(left, shown), Project(rows, shown)))
         for time, weight in ((Time.AFTER, ONE), (Time.BEFORE, MINUS_ONE)):
-            met = met_by(rows, node, node.right, time, d)
+            met = met_by(asking, node, node.right, time, d)
             joined = Join(rows, met, node.equalities, node.residual, node.kind, node.as_of)
             terms.append(with_weight(joined, weight))
+    if not is_nothing(left):
+        time = Time.AFTER if is_nothing(right) else Time.BEFORE
+        met = met_by(asking, node, node.right, time, d)
+        terms.insert(0, Project(Join(left, met, node.equalities, node.residual, node.kind, node.as_of), names))
     return UnionAll(tuple(terms))
 
 
@@ -198,4 +199,5 @@ def _(node: Window, d: Derivation) -> Node:
 
 @change.register
 def _(node: Semi, d: Derivation) -> Node:
-    raise NotImplementedError("a semi-join with a key set belongs to change plans; models have none")
+    """Linear: Δ(R ⋉ K) = ΔR ⋉ K. Only change plans have one, and the keys stand still in them."""
+    return Semi(change(node.child, d), node.keys, node.pairs)

@@ -40,6 +40,15 @@ def _computed(changed: Node) -> tuple[Named | None, Mapping[str, Expr]]:
     return None, {}
 
 
+def rows_met(right: Node, join: Join, d: Derivation) -> Node:
+    """The rows of L⁺ that meet changed rows of the right side of a one-sided join, and some that only might."""
+    candidates = met_by(right, join, join.left, Time.AFTER, d)
+    if join.equalities and join.residual is None:
+        return simplify(candidates)
+    as_of = join.as_of.changed() if join.as_of is not None else None
+    return simplify(Join(candidates, right, join.equalities, join.residual, JoinKind.SEMI, as_of))
+
+
 def told_once(changed: Node, join: Join, side: Node, d: Derivation) -> Node:
     """The change of the other side of the join, under a name where `met_by` asks it for its keys and the join for its
     rows, and it takes more than a feed to tell: in a chain of joins over groups each would tell all that stand before

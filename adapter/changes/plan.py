@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from ..algebra.emission import Emission
@@ -19,6 +20,7 @@ from .differentiate import change
 from .emitted import emitted_plan
 from .restrict import restrict
 from .simplify import simplify
+from .slices import slicing
 from .top import top
 
 
@@ -31,6 +33,7 @@ def plan(
     by_key: bool = True,
     declared: tuple[str, ...] | None = None,
     emission: Emission | None = None,
+    large: Collection[str] = (),
     simplified: bool = True,
 ) -> ChangePlan:
     """The change plan of a model for the sources that changed.
@@ -38,7 +41,8 @@ def plan(
     model: a plan with undated scans; own: the table that holds its result, None if it must not be read;
     by_key=False: as signed rows even where a key is known; declared: the key that rows are merged by, needed where the
     model keeps the results of joins. simplified=False keeps what the laws give, for the tests that compare the two.
-    emission: when the results of its windows are made, for which its own table is read.
+    emission: when the results of its windows are made, for which its own table is read. large: sources of which what is
+    asked for at both times is read once.
     """
     d = Derivation(model, changed)
     key = unique_key(model, keys)
@@ -61,7 +65,7 @@ def plan(
     else:
         result = Binding(CHANGE, net(tidy(change(model, d))), "net change of the result")
         plan_ = ChangePlan((), (), result, Shape.SIGNED, key, None)
-    return check(_gathered(plan_, d, tidy))
+    return check(_gathered(plan_, d, tidy, large))
 
 
 def _untouched(node: Node) -> Node:
@@ -97,7 +101,7 @@ def _additive(model: Node, found: Added, tidy) -> ChangePlan:
     return ChangePlan((), (), again, Shape.ADDITIVE, additions.key, found.falling, additions)
 
 
-def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
+def _gathered(plan_: ChangePlan, d: Derivation, tidy, large: Collection[str]) -> ChangePlan:
     """The plan with the bindings and feeds that its result really reads."""
     bindings = tuple(Binding(b.name, tidy(b.node), b.why) for b in d.bindings)
     read = _names_read(plan_.result.node) | ({plan_.affected.name} if plan_.affected else set())
@@ -108,8 +112,17 @@ def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
         if b.name in read:
             kept.insert(0, b)
             read |= _names_read(b.node)
+    last = [plan_.result.node, *([plan_.additions.rows] if plan_.additions else [])]
+    once = slicing([*(b.node for b in kept), *last], large, d)
+    for b in kept:
+        once.add(b)
+    result = replace(plan_.result, node=once.over_slices(plan_.result.node))
+    if plan_.additions:
+        rows = once.over_slices(plan_.additions.rows)
+        plan_ = replace(plan_, additions=replace(plan_.additions, rows=rows))
+    read |= {name for b in once.bindings for name in _names_read(b.node)}
     feeds = tuple(f for f in d.feeds.values() if f.name in read)
-    return replace(plan_, feeds=feeds, bindings=tuple(kept))
+    return replace(plan_, feeds=feeds, bindings=tuple(once.bindings), result=result, slices=tuple(once.slices))
 
 
 def _names_read(node: Node) -> set[str]:

@@ -9,6 +9,7 @@ from functools import cache
 from sqlglot import exp
 
 from ..algebra.nodes import Named, Node
+from ..algebra.transform import rebuild
 from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.literal_keys import Values, with_literal_keys
@@ -27,6 +28,9 @@ from .spec import ChangelogMode, Spec
 
 CHANGE, HELD = f"{PREFIX}result_change", f"{PREFIX}held"
 UPSERTS, ADDITIONS = f"{PREFIX}upserts", f"{PREFIX}additions"
+
+NETTED_ROWS = 1_000_000
+"""Rows of a slice up to which the older ones are sooner told from them and the change than read again."""
 
 FEW_KEYS = 16
 """Keys up to which they are said one by one: a scan compares each row with each of them."""
@@ -78,14 +82,10 @@ class Applier:
 
     def plan(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Applied:
         """Computes the plan's relations in order and applies the last one."""
-        query = self._narrowing(work, renderer)
-        rows: dict[str, int] = {}
-        for b in plan.bindings:
-            rows[b.name] = work.pin(b.name, sql.explained(b.why, query(_without_empty(b.node, rows))))
-            upserted = plan.affected if plan.shape is Shape.UPSERT else None
-            if upserted is not None and b.name == upserted.name and not rows[b.name]:
-                return self._nothing()
-        result = sql.explained(plan.result.why, query(_without_empty(plan.result.node, rows)))
+        query, rows = self._computed(plan, work, renderer)
+        if plan.shape is Shape.UPSERT and plan.affected is not None and not rows[plan.affected.name]:
+            return self._nothing()
+        result = sql.explained(plan.result.why, query(plan.result.node))
         settled = "top" if plan.falling is not None and rows[plan.falling.name] == 0 else None
         if plan.shape is Shape.SIGNED:
             late = self._too_late(plan, work)
@@ -104,11 +104,34 @@ class Applier:
             return self._upsert(plan.key, "keyed", upserts)
         if rows[plan.additions.changes] == 0:
             return self._nothing()
-        added = sql.explained("what is added to the table's own rows", renderer.query(plan.additions.rows))
+        added = sql.explained("what is added to the table's own rows", query(plan.additions.rows))
         if again:
             added = sql.additions(added, UPSERTS, *self._keys(plan, work), self.names)
         work.pin("additions", added)
         return self._add(plan.additions, again)
+
+    def _computed(
+        self, plan: ChangePlan, work: Incremental, renderer: Renderer
+    ) -> tuple[Callable[[Node], exp.Expression], Mapping[str, int]]:
+        """Pins the relations of the plan, until the keys of an upsert turn out to be none. How what reads them is said
+        in SQL, and how many rows each has."""
+        rows: dict[str, int] = {}
+        told: dict[str, Node] = {}
+        slices = {s.before.name: s for s in plan.slices}
+        upserted = plan.affected.name if plan.affected is not None and plan.shape is Shape.UPSERT else None
+        narrowed = self._narrowing(work, renderer)
+
+        def query(node: Node) -> exp.Expression:
+            return narrowed(_without_empty(_inlined(node, told), rows))
+
+        for b in plan.bindings:
+            if (slice_ := slices.get(b.name)) is not None:
+                told[b.name] = b.node if rows[slice_.now.name] <= NETTED_ROWS else slice_.scanned
+                continue
+            rows[b.name] = work.pin(b.name, sql.explained(b.why, query(b.node)))
+            if b.name == upserted and not rows[b.name]:
+                break
+        return query, rows
 
     def _too_late(self, plan: ChangePlan, work: Incremental) -> int:
         """How many changed rows no result is made of any more."""
@@ -231,6 +254,13 @@ class Applier:
                 why=f"for example {missing[0]!r}",
                 remedy="rebuild it with `dbt run --full-refresh`",
             )
+
+
+def _inlined(node: Node, relations: Mapping[str, Node]) -> Node:
+    """The same rows, some relations told where they are read."""
+    if not relations:
+        return node
+    return rebuild(node, lambda n: relations.get(n.name, n) if isinstance(n, Named) else n)
 
 
 def _without_empty(node: Node, rows: Mapping[str, int]) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ..algebra.clock import CLOCK
@@ -82,8 +82,8 @@ class Incremental:
                     raise
         return self.pin(feed.name, explained(feed.why, net_difference(feed, change.span)), few=False)
 
-    def plan(self, own: Own | None, key: tuple[str, ...] | None) -> ChangePlan:
-        """key: what rows are merged by, None for whole rows."""
+    def plan(self, own: Own | None, key: tuple[str, ...] | None, large: Collection[str] = ()) -> ChangePlan:
+        """key: what rows are merged by, None for whole rows; large: sources that are worth reading once."""
         assert self._model.node is not None
         return plan(
             self._model.node,
@@ -93,6 +93,7 @@ class Incremental:
             by_key=key is not None,
             declared=key,
             emission=self._model.emission,
+            large=large,
         )
 
     def pin(self, relation: str, sql: str, *, few: bool | None = None) -> int:

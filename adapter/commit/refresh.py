@@ -224,7 +224,7 @@ class Refresh:
                 self._commit(touch(self.spec.target), new)
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry), **self._said())
             self._weigh(changed_rows(self.seen, work.changes))
-            plan = work.plan(self._own(), self.key)
+            plan = work.plan(self._own(), self.key, self._large())
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
             temporal: Mapping[AsOf, Technique] = {}
             if work.rows_in > MANY_ROWS:
@@ -276,6 +276,10 @@ class Refresh:
             self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique,
             self.measure, self._small(),
         )  # fmt: skip
+
+    def _large(self) -> frozenset[str]:
+        """The sources that are not small."""
+        return frozenset(name for name, t in self.catalog.tables.items() if t.size >= LARGE)
 
     def _small(self) -> frozenset[str]:
         assert self.target is not None

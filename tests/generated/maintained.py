@@ -90,7 +90,8 @@ class Maintained:
             if not work.changed:
                 return
             types = {name: SPARK_SUMS.get(kind, kind) for name, kind in self.model.columns}
-            plan = work.plan(Own(TARGET, types), self.key)
+            # Every second refresh takes its tables for large ones.
+            plan = work.plan(Own(TARGET, types), self.key, self.model.sources if version % 2 else ())
             self.additive |= plan.shape is Shape.ADDITIVE
             entry = Entry(
                 sources={}, definition="", technique="", generation="", sequence=1, base=0,

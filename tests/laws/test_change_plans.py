@@ -27,8 +27,10 @@ from dbt_spark_dynamic.algebra.nodes import (
 )
 from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.change_plan import ChangePlan, Shape
+from dbt_spark_dynamic.changes.derivation import Derivation
 from dbt_spark_dynamic.changes.plan import plan
 from dbt_spark_dynamic.changes.simplify import without
+from dbt_spark_dynamic.changes.slices import slicing
 from dbt_spark_dynamic.dialect import parse_expression
 
 from .carrying_out import OWN, added, applied, bound, key_places, meaning
@@ -39,17 +41,31 @@ NOTHING: frozenset[str] = frozenset()
 EVERY_SOURCE = frozenset(SOURCES) | {CLOCK}
 
 
-@given(plans(), scripts(refreshes=3), st.booleans(), st.booleans())
+@given(plans(), scripts(refreshes=3), st.booleans(), st.booleans(), st.sets(st.sampled_from(sorted(SOURCES))))
 def test_the_table_equals_its_query_after_every_refresh(
-    model: Node, script: Script, simplified: bool, reads_own: bool
+    model: Node, script: Script, simplified: bool, reads_own: bool, large: set[str]
 ) -> None:
-    """With the simplifying pass and the additive law or without them: they may change what a plan costs, never what it
-    means."""
+    """With the simplifying pass, the additive law and slices of large tables or without them: they may change what a
+    plan costs, never what it means."""
     table = meaning(model, script.states[0])
     for before, after, touched in script.refreshes:
-        planned = plan(model, touched, KEYS, own(model) if reads_own else None, simplified=simplified)
+        reads = own(model) if reads_own else None
+        planned = plan(model, touched, KEYS, reads, large=large, simplified=simplified)
         table = _refreshed(table, model, planned, before, after)
         assert table == meaning(model, after)
+
+
+@given(plans(), scripts(refreshes=1))
+def test_a_slice_is_what_the_older_version_has(model: Node, script: Script) -> None:
+    """T(R⁺) − T(ΔR) is T(R⁻), copies and all, and no large table is asked for the same keys at both times."""
+    ((before, after, touched),) = script.refreshes
+    planned = plan(model, touched, KEYS, by_key=False, large=SOURCES)
+    now = bound(planned.feeds, planned.bindings, before, after)
+    for s in planned.slices:
+        assert s.scanned.columns == s.before.node.columns
+        assert evaluate(s.scanned, now) == now.named[s.before.name]
+    left = [*(b.node for b in planned.bindings), planned.result.node]
+    assert not slicing(left, SOURCES, Derivation(model, touched)).asked
 
 
 @given(summed_plans(), scripts(refreshes=3))
