@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from .algebra.clock import WATERMARK, misplaced, read_by
+from .algebra.connect import connected
 from .algebra.emission import Emission, emitted
 from .algebra.expressions import columns
 from .algebra.kept import is_kept, ripening
@@ -124,7 +125,7 @@ def compile_model(
                 "put it into WHERE", volatility=Volatility.VOLATILE,
             )  # fmt: skip
         outputs = tuple(zip((n for n, _ in result), columns(node.columns), strict=True))
-        whole = settled(prune(Project(node, outputs)), lowering.typer, dict(result))
+        whole = settled(prune(connected(Project(node, outputs))), lowering.typer, dict(result))
         named = ripening(whole) if joined_once else whole
         named = emitted(named, emission) if emission is not None else named
         fingerprint = _digest(show(named), result)

@@ -50,11 +50,12 @@ class Feed:
 
 @dataclass
 class Derivation:
-    """changed: the sources that have a change between before and after, `CLOCK` among them if it moved. A
-    model is derived with one of these."""
+    """changed: the sources that have a change between before and after, `CLOCK` among them if it moved; large: sources
+    of which what is asked for at both times is read once. A model is derived with one of these."""
 
     model: Node
     changed: frozenset[str]
+    large: frozenset[str] = frozenset()
     feeds: dict[str, Feed] = field(default_factory=dict)
     bindings: list[Binding] = field(default_factory=list)
 

@@ -26,6 +26,7 @@ from ..algebra.nodes import (
     UnionAll,
     Unit,
     Window,
+    scans,
     weighted,
 )
 from ..names import OLDER, WEIGHT
@@ -34,6 +35,8 @@ from .derivation import MINUS_ONE, ONE, Derivation, at, is_nothing, nothing, pas
 from .matches import met_by, older_side, rows_met, told_once
 from .restrict import restrict
 from .simplify import simplify
+
+_ROWS_MET = "rows that meet changed rows of the other side"
 
 
 @singledispatch
@@ -118,20 +121,20 @@ def _one_sided(node: Join, left: Node, right: Node, d: Derivation) -> Node:
     if is_nothing(left) and is_nothing(right):
         return nothing(with_weight(at(node, Time.AFTER), ONE))
     terms: list[Node] = []
-    asking = left
-    if not is_nothing(right):
-        rows = d.keys(rows_met(right, node, d), "rows that meet changed rows of the other side", "rows_met")
+    rows = d.keys(rows_met(right, node, d), _ROWS_MET, "rows_met") if not is_nothing(right) else None
+    for_left, for_rows = left, rows
+    if rows is not None and not is_nothing(left) and d.large.intersection(s.source for s in scans(node.right)):
         # All terms ask the right side for one set of keys, so that one reading may serve them.
         shown = passed(node.left.columns)
-        asking = rows if is_nothing(left) else UnionAll((Project(left, shown), Project(rows, shown)))
+        for_left = for_rows = UnionAll((Project(left, shown), Project(rows, shown)))
+    if not is_nothing(left):
+        met = met_by(for_left, node, node.right, Time.AFTER if rows is None else Time.BEFORE, d)
+        terms.append(Project(Join(left, met, node.equalities, node.residual, node.kind, node.as_of), names))
+    if rows is not None and for_rows is not None:
         for time, weight in ((Time.AFTER, ONE), (Time.BEFORE, MINUS_ONE)):
-            met = met_by(asking, node, node.right, time, d)
+            met = met_by(for_rows, node, node.right, time, d)
             joined = Join(rows, met, node.equalities, node.residual, node.kind, node.as_of)
             terms.append(with_weight(joined, weight))
-    if not is_nothing(left):
-        time = Time.AFTER if is_nothing(right) else Time.BEFORE
-        met = met_by(asking, node, node.right, time, d)
-        terms.insert(0, Project(Join(left, met, node.equalities, node.residual, node.kind, node.as_of), names))
     return UnionAll(tuple(terms))
 
 

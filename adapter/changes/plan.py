@@ -44,7 +44,7 @@ def plan(
     emission: when the results of its windows are made, for which its own table is read. large: sources of which what is
     asked for at both times is read once.
     """
-    d = Derivation(model, changed)
+    d = Derivation(model, changed, frozenset(large))
     key = unique_key(model, keys)
     tidy = simplify if simplified else _untouched
     if emission is not None:
@@ -65,7 +65,7 @@ def plan(
     else:
         result = Binding(CHANGE, net(tidy(change(model, d))), "net change of the result")
         plan_ = ChangePlan((), (), result, Shape.SIGNED, key, None)
-    return check(_gathered(plan_, d, tidy, large))
+    return check(_gathered(plan_, d, tidy))
 
 
 def _untouched(node: Node) -> Node:
@@ -101,7 +101,7 @@ def _additive(model: Node, found: Added, tidy) -> ChangePlan:
     return ChangePlan((), (), again, Shape.ADDITIVE, additions.key, found.falling, additions)
 
 
-def _gathered(plan_: ChangePlan, d: Derivation, tidy, large: Collection[str]) -> ChangePlan:
+def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
     """The plan with the bindings and feeds that its result really reads."""
     bindings = tuple(Binding(b.name, tidy(b.node), b.why) for b in d.bindings)
     read = _names_read(plan_.result.node) | ({plan_.affected.name} if plan_.affected else set())
@@ -113,7 +113,7 @@ def _gathered(plan_: ChangePlan, d: Derivation, tidy, large: Collection[str]) ->
             kept.insert(0, b)
             read |= _names_read(b.node)
     last = [plan_.result.node, *([plan_.additions.rows] if plan_.additions else [])]
-    once = slicing([*(b.node for b in kept), *last], large, d)
+    once = slicing([*(b.node for b in kept), *last], d)
     for b in kept:
         once.add(b)
     result = replace(plan_.result, node=once.over_slices(plan_.result.node))

@@ -3,21 +3,23 @@
 T is linear: a semi-join with keys that are known, and the filters and projections around it. Its rows now are computed
 under a name; those of before are they less the change of the table, which the refresh has read anyway. Bags are
 subtracted, so that of equal rows as many are left as there were.
+
+A table that such rows are joined with is asked for their keys then, of before and now: it is read once, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from ..algebra.clock import reads
 from ..algebra.expressions import Expr, cast, column
-from ..algebra.nodes import Filter, Generate, Named, Node, Project, Scan, Semi, Time, UnionAll, walk
-from ..algebra.transform import rebuild, with_children
+from ..algebra.nodes import Filter, Generate, Join, JoinKind, Named, Node, Project, Scan, Semi, Time, UnionAll, walk
+from ..algebra.transform import remembered, with_children
 from ..names import PREFIX, WEIGHT
-from .derivation import ONE, Binding, Derivation, at, is_nothing, net, passed, with_weight
+from .derivation import KEY, ONE, Binding, Derivation, at, distinct, is_nothing, net, passed, with_weight
 from .differentiate import change
 from .simplify import simplify
 
@@ -27,24 +29,28 @@ COPY = f"{PREFIX}copy"
 @dataclass(frozen=True)
 class Slice:
     """now: the binding of the rows as they are; before: the one of the rows as they were, told from them and the
-    change; scanned: the same rows, read from the older version of the table."""
+    change; None where the table did not change. scanned: the rows, now and before, read from the table without being
+    asked for keys of a partner. partner, keys: the slice whose keys the table is asked for, and their binding."""
 
     now: Binding
-    before: Binding
-    scanned: Node
+    before: Binding | None
+    scanned: tuple[Node, Node]
+    partner: str | None = None
+    keys: str | None = None
 
 
 @dataclass
 class Slicing:
-    """What is made of the relations of a plan, in their order. asked: the pieces that it reads at both times, without
-    their time; large: the tables that are worth it."""
+    """What is made of the relations of a plan, in their order. asked: the pieces that it reads at both times for some
+    keys, without their time; whole: those that it reads at both times whole."""
 
     asked: frozenset[Node]
-    large: Collection[str]
+    whole: frozenset[Node]
     d: Derivation
     slices: list[Slice] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
     _read: dict[Node, tuple[Named, Named]] = field(default_factory=dict)
+    _rows_of: dict[str, tuple[Named, Node]] = field(default_factory=dict)
 
     def add(self, binding: Binding) -> None:
         """One more relation of the plan, behind the slices that it is the first to read."""
@@ -52,32 +58,81 @@ class Slicing:
         self.bindings.append(replace(binding, node=node))
 
     def over_slices(self, node: Node) -> Node:
+        if not self.asked:
+            return node
         made: dict[int, Node] = {}
 
         def of(node: Node) -> Node:
             if id(node) not in made:
-                piece = _undated(node) if _is_piece(node, self.large) else None
-                if piece in self.asked and piece is not None:
-                    now, before = self._read.get(piece) or self._slice(piece)
-                    made[id(node)] = now if node.leaves[0][1] is Time.AFTER else before
-                else:
-                    made[id(node)] = with_children(node, tuple(map(of, node.children)))
+                found = self._read_once(node, self.asked)
+                if found is None:
+                    found = with_children(node, tuple(map(of, node.children)))
+                if isinstance(found, Join) and found.as_of is None:
+                    found = self._asked_by_partners(found)
+                made[id(node)] = found
             return made[id(node)]
 
         return of(node)
 
-    def _slice(self, piece: Node) -> tuple[Named, Named]:
+    def _read_once(self, node: Node, asked: Collection[Node]) -> Named | None:
+        if not _is_piece(node, self.d, keyed=True) or (piece := _undated(node)) not in asked:
+            return None
+        now, before = self._read.get(piece) or self._slice(piece, piece)
+        return now if node.leaves[0][1] is Time.AFTER else before
+
+    def _asked_by_partners(self, join: Join) -> Join:
+        """With a side that is read whole asked for the keys of the slices on the other side."""
+        sides = list(join.children)
+        for here, there in ((1, 0), (0, 1)) if join.kind is JoinKind.INNER else ((1, 0),):
+            side = sides[here]
+            if not _is_piece(side, self.d, keyed=False) or (whole := _undated(side)) not in self.whole:
+                continue
+            partners = (
+                (e[here], slice_, e[there]) for e in join.equalities if (slice_ := self._shown(sides[there], e[there]))
+            )
+            for e, slice_, shown in partners:
+                now, before = self._of_partner(whole, e, slice_, shown)
+                sides[here] = now if side.leaves[0][1] is Time.AFTER else before
+                break
+        return with_children(join, tuple(sides))  # type: ignore[return-value]
+
+    def _of_partner(self, whole: Node, e: Expr, partner: Named, shown: Expr) -> tuple[Named, Named]:
+        rows, changed = self._rows_of[partner.name]
+        values = tuple(Project(part, ((KEY.format(0), shown),)) for part in (rows, changed))
+        node = simplify(distinct(UnionAll(values)))
+        known = next((b for b in self.bindings if b.node == node), None)
+        keys = known or self._bound("partner_keys", node, f"keys of the rows of {rows.name}, before and now")
+        piece = Semi(whole, Named(keys.name, node.columns), ((e, KEY.format(0)),))
+        return self._read.get(piece) or self._slice(piece, whole, partner=rows.name, keys=keys.name)
+
+    def _shown(self, side: Node, e: Expr) -> Named | None:
+        """The slice whose column this is."""
+        if e.column is None or e.column not in side.columns:
+            return None
+        if isinstance(side, Named):
+            return side if side.name in self._rows_of else None
+        if isinstance(side, Filter) or (isinstance(side, Join) and side.kind is JoinKind.INNER):
+            return next((n for child in side.children if (n := self._shown(child, e))), None)
+        return self._shown(side.left, e) if isinstance(side, Join) else None
+
+    def _slice(
+        self, piece: Node, scanned: Node, partner: str | None = None, keys: str | None = None
+    ) -> tuple[Named, Named]:
         (source, _), *_ = piece.leaves
         table = self.d.feeds[source].name.removesuffix("_change")
         now = self._bound(f"{table}_slice", at(piece, Time.AFTER), f"rows of {table} with those keys, read once")
         rows, changed = Named(now.name, piece.columns), simplify(change(piece, self.d))
-        self._read[piece] = (rows, rows)
+        older, before = rows, None
         if not is_nothing(changed):
             why = f"the same rows of {table} before: those that are there now, less what came since"
             before = self._bound(f"{table}_slice_before", _less(rows, changed), why)
-            self.slices.append(Slice(now, before, at(piece, Time.BEFORE)))
-            self._read[piece] = (rows, Named(before.name, piece.columns))
-        return self._read[piece]
+            older = Named(before.name, piece.columns)
+        states = (at(scanned, Time.AFTER), at(scanned, Time.BEFORE))
+        self.slices.append(Slice(now, before, states, partner, keys))
+        for name in (rows.name, older.name):
+            self._rows_of[name] = (rows, changed)
+        self._read[piece] = (rows, older)
+        return rows, older
 
     def _bound(self, name: str, node: Node, why: str) -> Binding:
         binding = Binding(self.d.free_name(name), node, why)
@@ -86,36 +141,44 @@ class Slicing:
         return binding
 
 
-def slicing(relations: list[Node], large: Collection[str], d: Derivation) -> Slicing:
+def slicing(relations: list[Node], d: Derivation) -> Slicing:
     """relations: of a plan, all of them."""
-    at_times: dict[Time, set[Node]] = {Time.AFTER: set(), Time.BEFORE: set()}
-    for piece in _pieces(relations, large) if large else ():
-        at_times[piece.leaves[0][1]].add(_undated(piece))  # type: ignore[index]
-    return Slicing(frozenset(at_times[Time.AFTER] & at_times[Time.BEFORE]), large, d)
+    if not d.large:
+        return Slicing(frozenset(), frozenset(), d)
+    nodes = {id(node): node for relation in relations for node in walk(relation)}.values()
+
+    def at_both(*, keyed: bool) -> frozenset[Node]:
+        pieces = [node for node in nodes if _is_piece(node, d, keyed=keyed)]
+        times = ({_undated(p) for p in pieces if p.leaves[0][1] is time} for time in (Time.AFTER, Time.BEFORE))
+        return frozenset.intersection(*map(frozenset, times))
+
+    return Slicing(at_both(keyed=True), at_both(keyed=False), d)
 
 
-def _pieces(relations: list[Node], large: Collection[str]) -> Iterator[Node]:
-    seen: set[int] = set()
-    for relation in relations:
-        for node in walk(relation):
-            if id(node) not in seen and _is_piece(node, large):
-                yield node
-            seen.add(id(node))
+def _is_piece(node: Node, d: Derivation, *, keyed: bool) -> bool:
+    """Whether it is linear in one scan of a large table. keyed: asked for some keys, or read whole."""
+    scan, asked = _read_by(node)
+    return scan is not None and asked is keyed and scan.source in d.large and scan.time is not Time.UNDATED
 
 
-def _is_piece(node: Node, large: Collection[str]) -> bool:
-    """Whether it is linear in one scan of a large table, and asked for some keys alone."""
-    keyed = False
-    while isinstance(node, Filter | Project | Semi):
-        if isinstance(node, Filter) and (is_nothing(node) or reads(node.predicate)):
-            return False
-        keyed = keyed or isinstance(node, Semi)
-        node = node.child
-    return keyed and isinstance(node, Scan) and node.source in large and node.time is not Time.UNDATED
+@remembered
+def _read_by(node: Node) -> tuple[Scan | None, bool]:
+    """The scan that a relation is linear in, if it is, and whether it is asked for some keys."""
+    if isinstance(node, Scan):
+        return node, False
+    if isinstance(node, Filter) and (is_nothing(node) or reads(node.predicate)):
+        return None, False
+    if not isinstance(node, Filter | Project | Semi):
+        return None, False
+    scan, asked = _read_by(node.child)
+    return scan, asked or isinstance(node, Semi)
 
 
+@remembered
 def _undated(node: Node) -> Node:
-    return rebuild(node, lambda n: replace(n, time=Time.UNDATED) if isinstance(n, Scan) else n)
+    if isinstance(node, Scan):
+        return replace(node, time=Time.UNDATED)
+    return with_children(node, tuple(map(_undated, node.children)))
 
 
 def _less(rows: Node, changed: Node) -> Node:

@@ -9,17 +9,16 @@ from functools import cache
 from sqlglot import exp
 
 from ..algebra.nodes import Named, Node
-from ..algebra.transform import rebuild
 from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.literal_keys import Values, with_literal_keys
-from ..changes.simplify import without
 from ..errors import TargetError
 from ..names import COPIES, PREFIX, WEIGHT
 from ..reading.relations import Columns
 from ..sparksql import statements as sql
 from ..sparksql.render import Renderer
 from . import problems
+from .computed import Computed
 from .engine import Engine, Written
 from .incremental import Incremental
 from .ledger import Entry
@@ -28,9 +27,6 @@ from .spec import ChangelogMode, Spec
 
 CHANGE, HELD = f"{PREFIX}result_change", f"{PREFIX}held"
 UPSERTS, ADDITIONS = f"{PREFIX}upserts", f"{PREFIX}additions"
-
-NETTED_ROWS = 1_000_000
-"""Rows of a slice up to which the older ones are sooner told from them and the change than read again."""
 
 FEW_KEYS = 16
 """Keys up to which they are said one by one: a scan compares each row with each of them."""
@@ -115,23 +111,20 @@ class Applier:
     ) -> tuple[Callable[[Node], exp.Expression], Mapping[str, int]]:
         """Pins the relations of the plan, until the keys of an upsert turn out to be none. How what reads them is said
         in SQL, and how many rows each has."""
-        rows: dict[str, int] = {}
-        told: dict[str, Node] = {}
-        slices = {s.before.name: s for s in plan.slices}
+        computed = Computed(plan)
         upserted = plan.affected.name if plan.affected is not None and plan.shape is Shape.UPSERT else None
         narrowed = self._narrowing(work, renderer)
 
         def query(node: Node) -> exp.Expression:
-            return narrowed(_without_empty(_inlined(node, told), rows))
+            return narrowed(computed.read(node))
 
         for b in plan.bindings:
-            if (slice_ := slices.get(b.name)) is not None:
-                told[b.name] = b.node if rows[slice_.now.name] <= NETTED_ROWS else slice_.scanned
+            if computed.is_told(b.name):
                 continue
-            rows[b.name] = work.pin(b.name, sql.explained(b.why, query(b.node)))
-            if b.name == upserted and not rows[b.name]:
+            computed.rows[b.name] = work.pin(b.name, sql.explained(b.why, query(b.node)))
+            if b.name == upserted and not computed.rows[b.name]:
                 break
-        return query, rows
+        return query, computed.rows
 
     def _too_late(self, plan: ChangePlan, work: Incremental) -> int:
         """How many changed rows no result is made of any more."""
@@ -254,15 +247,3 @@ class Applier:
                 why=f"for example {missing[0]!r}",
                 remedy="rebuild it with `dbt run --full-refresh`",
             )
-
-
-def _inlined(node: Node, relations: Mapping[str, Node]) -> Node:
-    """The same rows, some relations told where they are read."""
-    if not relations:
-        return node
-    return rebuild(node, lambda n: relations.get(n.name, n) if isinstance(n, Named) else n)
-
-
-def _without_empty(node: Node, rows: Mapping[str, int]) -> Node:
-    """The same rows, asked of nothing that would be joined to no row."""
-    return without(node, {name for name, n in rows.items() if n == 0})

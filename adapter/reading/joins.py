@@ -17,12 +17,28 @@ from ..algebra.nodes import Filter, Join, JoinKind, Node, Project, UnionAll
 
 def place(node: Node, *predicates: Expr) -> Node:
     """The rows of `node` for which the predicates are true, each part of them as low as inner joins allow."""
-    parts = [part for predicate in predicates for part in conjuncts(predicate)]
+    parts = [part for predicate in predicates for part in _with_implied(predicate)]
     if parts and not isinstance(node, Join):
         return _filtered(node, parts)
     for part in parts:
         node = _place(node, part)
     return node
+
+
+def _with_implied(predicate: Expr) -> list[Expr]:
+    """The parts of an AND, and of each part that is an OR what all of its alternatives ask for: keys to join by."""
+    found = []
+    for part in conjuncts(predicate):
+        alternatives = [conjuncts(Expr.of(tree)) for tree in _alternatives(part.tree)]
+        first, *others = alternatives
+        implied = [e for e in first if others and all(e in other for other in others)]
+        found += [*(e for e in implied if e.columns), part]
+    return found
+
+
+def _alternatives(tree: exp.Expression) -> list[exp.Expression]:
+    inner = tree.unnest()
+    return [*_alternatives(inner.this), *_alternatives(inner.expression)] if isinstance(inner, exp.Or) else [tree]
 
 
 def _filtered(node: Node, parts: list[Expr]) -> Node:
@@ -34,6 +50,10 @@ def _filtered(node: Node, parts: list[Expr]) -> Node:
 
 
 def _place(node: Node, part: Expr) -> Node:
+    if isinstance(node, Filter) and isinstance(node.child, Join):
+        # One that something was joined for, above which the others must not stay.
+        placed = _place(node.child, part)
+        return Filter(placed, node.predicate) if isinstance(placed, Join) else _filtered(node, [part])
     if not isinstance(node, Join) or not part.columns:
         return _filtered(node, [part])
     if part.columns <= set(node.left.columns):
@@ -48,7 +68,7 @@ def _place(node: Node, part: Expr) -> Node:
 
 def on(join: Join, condition: Expr, *, keeps_right: bool = False) -> Join:
     """The join with a further condition of its ON. keeps_right: rows of the right side that fail it are shown too."""
-    for part in conjuncts(condition):
+    for part in _with_implied(condition):
         if join.kind is JoinKind.INNER:
             placed = _place(join, part)
             join = placed if isinstance(placed, Join) else _met(join, part)

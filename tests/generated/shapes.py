@@ -7,6 +7,14 @@ from __future__ import annotations
 
 SHAPES: dict[str, str] = {
     "left_join": ("SELECT s.store, s.qty, t.city FROM sales s LEFT JOIN stores t ON s.store = t.store"),
+    "comma_joins": (
+        "SELECT t.city, i.kind, s.qty, u.store FROM stores t, items i, sales s, stores u WHERE s.store = t.store AND "
+        "s.item = i.item AND t.area + s.qty = u.area"
+    ),
+    "join_by_alternatives": (
+        "SELECT s.id, t.city FROM sales s, stores t WHERE (s.store = t.store AND s.qty > 1) OR (t.area > 1 AND "
+        "s.store = t.store AND s.online)"
+    ),
     "left_join_conditions": (
         "SELECT s.store, s.qty, t.city FROM sales s LEFT JOIN stores t ON s.store = t.store AND t.area > 1 "
         "AND s.qty > 1"

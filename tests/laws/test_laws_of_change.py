@@ -8,19 +8,22 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbt_spark_dynamic.algebra.connect import connected
 from dbt_spark_dynamic.algebra.evaluate import Bag, Row, World, evaluate
 from dbt_spark_dynamic.algebra.expressions import Expr, columns, integer
-from dbt_spark_dynamic.algebra.nodes import Named, Node, Project, Semi, Time, walk, weighted
+from dbt_spark_dynamic.algebra.nodes import Join, Named, Node, Project, Scan, Semi, Time, walk, weighted
 from dbt_spark_dynamic.algebra.prune import prune
 from dbt_spark_dynamic.changes.affected import affected
 from dbt_spark_dynamic.changes.derivation import Derivation, at
 from dbt_spark_dynamic.changes.differentiate import change
 from dbt_spark_dynamic.changes.restrict import restrict
 from dbt_spark_dynamic.changes.simplify import simplify
+from dbt_spark_dynamic.dialect import parse_expression
+from dbt_spark_dynamic.reading.joins import place
 
 from .carrying_out import bound, difference, meaning, signed
 from .plans import plans, scalars
-from .states import VALUES, Script, scripts, world
+from .states import SOURCES, VALUES, Script, scripts, world
 
 
 @given(plans(), scripts(refreshes=1))
@@ -102,3 +105,19 @@ def _key(exprs: tuple[Expr, ...], node: Node, row: Row) -> Row:
     named = Named("row", node.columns)
     keys = evaluate(Project(named, tuple((f"e{i}", e) for i, e in enumerate(exprs))), World({}, {"row": rows}))
     return next(iter(keys))
+
+
+@given(st.permutations(range(4)), scripts(refreshes=1))
+def test_the_order_of_inner_joins_keeps_the_meaning(order: list[int], script: Script) -> None:
+    """Of a chain of equalities, from any order of its sides; no side is met without one then."""
+    tables = [Scan("s.a", f"a{i}", tuple((f"{c}{i}", c) for c in SOURCES["s.a"])) for i in range(4)]
+    first, *others = (tables[i] for i in order)
+    node: Node = first
+    for table in others:
+        node = Join(node, table)
+    predicates = [Expr.of(parse_expression(f"k{i} {'<=>' if i == 1 else '='} x{i + 1}")) for i in range(3)]
+    node = place(node, *predicates, Expr.of(parse_expression("y0 + y3 > 1")))
+    found = connected(node)
+    assert found.columns == node.columns
+    assert all(n.equalities for n in walk(found) if isinstance(n, Join))
+    assert meaning(found, script.states[0]) == meaning(node, script.states[0])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dbt_spark_dynamic.algebra.nodes import Node, scans
+from dbt_spark_dynamic.algebra.connect import connected
+from dbt_spark_dynamic.algebra.nodes import Join, JoinKind, Node, scans, walk
 from dbt_spark_dynamic.algebra.prune import prune
 from dbt_spark_dynamic.algebra.show import show
 from dbt_spark_dynamic.dialect import parse
@@ -53,3 +54,17 @@ def test_a_window_can_still_be_named() -> None:
     assert "PARTITION BY" in show(
         read("SELECT COUNT(*) OVER window AS n FROM events WINDOW window AS (PARTITION BY id)")
     )
+
+
+@pytest.mark.parametrize(
+    "sql",
+    (
+        "SELECT a.id FROM events a, events b, events c WHERE a.id = c.id AND c.ts = b.ts",
+        "SELECT a.id FROM events a, events b WHERE (a.id = b.id AND a.ts > b.ts) OR (b.info.a > 1 AND a.id = b.id)",
+        "SELECT a.id FROM events a, events b WHERE (a.id IN (SELECT id FROM events) OR a.ts IS NULL) AND a.id = b.id",
+    ),
+)
+def test_tables_that_a_condition_joins_are_joined_by_it(sql: str) -> None:
+    """Whatever the order of FROM and WHERE, and where every alternative of an OR has it."""
+    node = connected(read(sql))
+    assert all(n.equalities for n in walk(node) if isinstance(n, Join) and n.kind is JoinKind.INNER)
