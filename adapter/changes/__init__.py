@@ -9,5 +9,6 @@ versions this one consumes), or change (signed rows between the two, `WEIGHT` co
     accumulators.py   one COUNT, SUM, MIN or MAX of them          simplify.py     what cannot have rows is cut away
     top.py            first rows, from the table's own
     matches.py        what the change of a join's side meets      check.py        the contract of a plan
-    derivation.py     the relations that a plan names         literal_keys.py a few keys that are known, as literals
+    derivation.py     the relations that a plan names             slices.py       what both times ask for, read once
+    literal_keys.py   a few keys that are known, as literals
 """
