@@ -90,6 +90,13 @@ def test_each_construct(duck: Duck, shape: str) -> None:
             maintain(duck, SHAPES[shape], script, by_key)
 
 
+@pytest.mark.parametrize("shape", sorted(n for n, sql in SHAPES.items() if "JOIN" in sql or "GROUP BY" in sql))
+def test_slices_that_turn_out_long(duck: Duck, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their older rows are read again, and what they are joined with is read whole."""
+    monkeypatch.setattr("dbt_spark_dynamic.commit.computed.LONG", 3)
+    maintain(duck, SHAPES[shape], 0, by_key=False)
+
+
 @pytest.mark.parametrize(("sql", "script", "by_key"), REGRESSIONS)
 def test_a_pair_that_once_failed(duck: Duck, sql: str, script: int, by_key: bool) -> None:
     maintain(duck, sql, script, by_key)
