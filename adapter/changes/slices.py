@@ -24,6 +24,7 @@ from .differentiate import change
 from .simplify import simplify
 
 COPY = f"{PREFIX}copy"
+"""The number of a row among those that are equal to it."""
 
 
 @dataclass(frozen=True)
