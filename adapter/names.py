@@ -24,6 +24,10 @@ COPIES = f"{PREFIX}copies"
 
 CHANGELOG_SUFFIX = "__changelog"
 """Ends the name of the table beside a versioned table in which the events are kept that nothing else keeps."""
+
+OPERATION, OPERATION_TIME = "dbt_operation", "dbt_operation_time"
+"""Columns that a changelog of events gets from here: what an event did, and when."""
+
 FLAG = "_flag"
 """In a changelog: true adds a row, false takes it back."""
 

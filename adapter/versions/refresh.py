@@ -17,12 +17,12 @@ from ..commit.refresh import refresh
 from ..commit.spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec, choice, interval
 from ..dialect import print_sql
 from ..errors import ConfigError, TargetError
-from ..names import CHANGELOG_SUFFIX
+from ..names import CHANGELOG_SUFFIX, OPERATION
 from .adoption import adopted
 from .changelog import Events, events_of
 from .history import dating, history
 from .journal import ADDED, Keeping, keep
-from .options import META_COLUMNS, OPERATION, Changelog, History, LateEvents, history_of
+from .options import META_COLUMNS, Changelog, History, LateEvents, history_of
 from .time_travel import TIME_TRAVEL, rows_are_events
 
 
