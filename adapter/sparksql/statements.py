@@ -104,21 +104,29 @@ def upserts_from_change(change: str, key: Sequence[str], columns: Sequence[str])
 
 
 def merge_upserts(
-    target: str, source: str, key: Sequence[str], columns: Sequence[str], comparable: Sequence[str], bounds: str
+    target: str,
+    source: str,
+    key: Sequence[str],
+    columns: Sequence[str],
+    comparable: Sequence[str],
+    bounds: str,
+    stays: str = "",
 ) -> str:
     """One MERGE by key. Rows with equal values are not written; a column that cannot be compared counts as changed.
 
-    bounds: a further condition on the target `t` that every matching row meets, to skip files; or nothing.
+    bounds: a further condition on the target `t` that every matching row meets, to skip files; or nothing; stays: a
+    condition on `t` and the source `s` under which the target's row is kept, whatever the source says; or nothing.
     """
     values = [c for c in columns if c not in key]
     same = equal("t", "s", [c for c in values if c in comparable])
     changed = f"NOT ({same})" if all(c in comparable for c in values) else "TRUE"
     news = {c: f"s.{quoted(c)}" for c in values}
-    update = f"WHEN MATCHED AND {changed} THEN UPDATE SET{_assigned(news)}\n" if values else ""
+    kept = f"NOT ({stays}) AND " if stays else ""
+    update = f"WHEN MATCHED AND {kept}{changed} THEN UPDATE SET{_assigned(news)}\n" if values else ""
     return (
         f"MERGE INTO {target} AS t USING (SELECT * FROM {source}) AS s\n"
         f"ON {equal('t', 's', key)}{_and(bounds)}\n"
-        f"WHEN MATCHED AND NOT s.{quoted(PRESENT)} THEN DELETE\n{update}"
+        f"WHEN MATCHED AND {kept}NOT s.{quoted(PRESENT)} THEN DELETE\n{update}"
         f"WHEN NOT MATCHED AND s.{quoted(PRESENT)} THEN {_inserted(columns)}"
     )
 
