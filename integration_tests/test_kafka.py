@@ -40,7 +40,7 @@ OPENING = textwrap.dedent(
         return {r.node.name: r for r in result.result.results}
 
     def table(name):
-        return sorted(tuple(r) for r in spark.table(f"shop.{name}").collect())
+        return sorted((tuple(r) for r in spark.table(f"shop.{name}").collect()), key=repr)
     """
 )
 APPENDED = textwrap.dedent(
@@ -116,6 +116,76 @@ BY_KEY = textwrap.dedent(
     assert "a record without a value deletes a row, and its key does not say which" in failed.message, failed.message
     """
 )
+SINKS = textwrap.dedent(
+    """
+    from collections import Counter
+
+    def consumed(topic):
+        # The records of each partition in the order of their offsets, as (key, value, version, sequence).
+        reader = spark.read.format("kafka").option("kafka.bootstrap.servers", address)
+        found = reader.option("subscribe", topic).option("includeHeaders", "true").load().orderBy("partition", "offset")
+        for r in found.collect():
+            headers = {h.key: int(bytes(h.value)) for h in r.headers}
+            value = None if r.value is None else json.loads(bytes(r.value))
+            yield bytes(r.key).decode() if r.key else None, value, headers["version"], headers["sequence"]
+
+    def replayed():
+        retracted, upserted, seen = Counter(), {}, set()
+        for key, message, *about in consumed("retractions"):
+            # A consumer drops what it has seen: a message with the key, version and sequence of another.
+            if (key, *about) not in seen:
+                seen.add((key, *about))
+                retracted[(message["user"], message["n"])] += 1 if message["_flag"] else -1
+                assert retracted[(message["user"], message["n"])] >= 0, message
+        for key, row, *_ in consumed("upserts"):
+            if row is None:
+                del upserted[key]
+            else:
+                assert json.loads(key) == {"user": row["user"]}, key
+                upserted[key] = (row["user"], row["n"])
+        return sorted((+retracted).elements(), key=repr), sorted(upserted.values(), key=repr)
+
+    def delivered():
+        found = run("--select", "retracted", "upserted", "appended")
+        for name in ("retracted", "upserted"):
+            assert found[name].status == "success", found[name].message
+        rows = table("retracted")
+        assert replayed() == (rows, rows) and table("upserted") == rows, (replayed(), rows)
+        return found
+
+    spark.sql("CREATE TABLE shop.base (user STRING, n INT) USING delta")
+    spark.sql("INSERT INTO shop.base VALUES ('mary', 1), ('mary', 2), ('bob', 3), (NULL, 4)")
+    delivered()
+    assert {m[1]["n"] for m in consumed("appends")} == {1, 2, 3, 4}
+    spark.sql("INSERT INTO shop.base VALUES ('liz', 5), ('mary', 1)")
+    assert delivered()["appended"].adapter_response["delivered"] == 2
+    spark.sql("DELETE FROM shop.base WHERE user = 'bob'")
+    refused = delivered()["appended"]
+    assert "update or delete changes, which an append changelog cannot say" in refused.message, refused.message
+    assert len(list(consumed("appends"))) == 6
+    assert ('{"user":"bob"}', None) in [m[:2] for m in consumed("upserts")]
+
+    # Dead after the messages and before the record: they are there twice, and recognizable.
+    from dbt_spark_dynamic.sinks.kafka import KafkaSink
+    note = KafkaSink._note
+
+    def dying(self, delivery):
+        if delivery.over and "retracted" in self.target:
+            raise RuntimeError("dead")
+        note(self, delivery)
+
+    KafkaSink._note = dying
+    spark.sql("UPDATE shop.base SET n = 9 WHERE user = 'liz'")
+    assert run("--select", "retracted")["retracted"].status == "error"
+    KafkaSink._note = note
+    before = len(list(consumed("retractions")))
+    spark.sql("INSERT INTO shop.base VALUES ('liz', 1)")
+    delivered()
+    messages = [(key, *about) for key, _, *about in consumed("retractions")]
+    assert len(messages) == before + 4 and len(set(messages)) == len(messages) - 2, messages
+    assert run("--select", "retracted", "--full-refresh")["retracted"].adapter_response["delivered"] == 0
+    """
+)
 
 
 @pytest.fixture(scope="module")
@@ -137,12 +207,18 @@ def source(address: str, topic: str, columns: Mapping[str, str], **said: str) ->
     return f"{{name: {topic}, meta: {{stream: {{{stream}}}}}, columns: [{listed}]}}"
 
 
+def sink(address: str, mode: str, topic: str) -> str:
+    """As a model's config."""
+    options = {"kafka.bootstrap.servers": address}
+    return repr({"format": "kafka", "mode": mode, "topic": topic, "options": options})
+
+
 def model(select: str, **config: str) -> str:
     said = ", ".join(f"{k}={v}" for k, v in {"materialized": "'dynamic_table'", **config}.items())
     return f"{{{{ config({said}) }}}}\n{select}"
 
 
-def test_records_of_kafka_are_landed_and_maintained(kafka: tuple[str, str], tmp_path: Path) -> None:
+def test_records_of_kafka_are_landed_and_maintained_and_delivered(kafka: tuple[str, str], tmp_path: Path) -> None:
     address = kafka[0]
     clicks = {"user": "string", "n": "int", "kafka_partition": "int", "kafka_offset": "bigint"}
     replicated = {"id": "int", "n": "int"}
@@ -161,13 +237,20 @@ def test_records_of_kafka_are_landed_and_maintained(kafka: tuple[str, str], tmp_
         )
         for topic in ("prices", "customers", "orders")
     }
+    by_user = "select user, sum(n) as n from shop.base group by user"
+    sinks = {
+        "retracted": model(by_user, sink=sink(address, "retract", "retractions")),
+        "upserted": model(by_user, sink=sink(address, "upsert", "upserts")),
+        "appended": model("select * from shop.base", sink=sink(address, "append", "appends")),
+    }
     files = {
         "models/sources.yml": f"sources: [{{name: shop, tables: [{', '.join(streams)}]}}]",
         "models/per_user.sql": model(
             "select coalesce(user, 'None') as user, sum(n) as n from {{ source('shop', 'clicks') }} group by 1"
         ),
         **totals,
-        "run.py": OPENING + APPENDED + BY_KEY + 'print("DONE")\n',
+        **{f"models/{name}.sql": text for name, text in sinks.items()},
+        "run.py": OPENING + APPENDED + BY_KEY + SINKS + 'print("DONE")\n',
     }
     environment = shop_project(tmp_path, files)
     said = subprocess.run(

@@ -30,6 +30,11 @@ def listed(names: Iterable[str], prefix: str = "") -> str:
     return ", ".join(prefix + quoted(n) for n in names)
 
 
+def defined(columns: Columns) -> str:
+    """Columns with their types, as CREATE TABLE, ALTER TABLE and FROM_JSON have them."""
+    return ", ".join(f"{quoted(n)} {t}" for n, t in columns)
+
+
 def equal(left: str, right: str, names: Sequence[str]) -> str:
     """Both rows agree on all names, NULLs equal. No names: always."""
     return " AND ".join(f"{left}.{quoted(n)} <=> {right}.{quoted(n)}" for n in names) or "TRUE"
@@ -38,8 +43,7 @@ def equal(left: str, right: str, names: Sequence[str]) -> str:
 def create_empty(target: str, columns: Columns, layout: str) -> str:
     """The table without rows and without data files: a process that dies while the table is first filled then leaves
     a Delta table behind, not files that keep the next one from creating it."""
-    defined = ", ".join(f"{quoted(n)} {t}" for n, t in columns)
-    return f"CREATE TABLE IF NOT EXISTS {target} ({defined}) USING delta {layout}"
+    return f"CREATE TABLE IF NOT EXISTS {target} ({defined(columns)}) USING delta {layout}"
 
 
 def create(target: str, query: str, layout: str, properties: Mapping[str, str]) -> str:

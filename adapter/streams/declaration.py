@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..sparksql.envelopes import DATES, POSITIONS, Format
-from ..sparksql.statements import literal, quoted
+from ..sparksql.statements import defined, literal, quoted
 
 FILES = ("json", "csv", "parquet", "orc", "text", "avro")
 FORMATS = ("kafka", *FILES, "rate", "delta")
@@ -54,7 +54,7 @@ class Stream:
         """For formats that have to be told what they read."""
         if self.format not in FILES:
             return None
-        return "value STRING" if self.value_format is not None else ddl(self.columns)
+        return "value STRING" if self.value_format is not None else defined(self.columns)
 
     @property
     def projection(self) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def parsed(stream: Stream, text: str) -> str:
     kept = any(n == CORRUPT for n, _ in stream.columns)
     mode = {"columnNameOfCorruptRecord": CORRUPT, "mode": "PERMISSIVE"} if kept else {"mode": "FAILFAST"}
     fields = tuple((n, t) for n, t in stream.columns if n not in KAFKA)
-    return f"FROM_JSON({text}, {literal(ddl(fields))}, {_map({**mode, **stream.value_options})})"
+    return f"FROM_JSON({text}, {literal(defined(fields))}, {_map({**mode, **stream.value_options})})"
 
 
 def stream_of(
@@ -223,10 +223,6 @@ def _check_by_key(stream: Stream, place: str) -> None:
 
 def _texts(options: Mapping[str, Any] | None) -> dict[str, str]:
     return {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in (options or {}).items()}
-
-
-def ddl(columns: tuple[tuple[str, str], ...]) -> str:
-    return ", ".join(f"{quoted(n)} {t}" for n, t in columns)
 
 
 def _map(options: Mapping[str, str]) -> str:

@@ -17,8 +17,8 @@ from ..commit.problems import comparable
 from ..errors import DynamicTableError, SourceError, TargetError
 from ..names import PREFIX
 from ..reading.relations import Kind
-from ..sparksql.statements import listed, literal, merge_upserts, quoted
-from .declaration import Stream, ddl
+from ..sparksql.statements import defined, listed, literal, merge_upserts
+from .declaration import Stream
 from .upserts import kept_by_the_table, last_of_each_key, recorded
 
 PROPERTY = "dbt_spark_dynamic.stream"
@@ -176,8 +176,8 @@ def _columns(session: Any, stream: Stream) -> str:
     except Exception as error:
         raise _failed(stream, error) from error
     if stream.key:
-        return ddl(stream.columns)
-    return ", ".join(f"{quoted(f.name)} {f.dataType.simpleString()}" for f in fields)
+        return defined(stream.columns)
+    return defined(tuple((f.name, f.dataType.simpleString()) for f in fields))
 
 
 def _fitting(engine: ClassicEngine, stream: Stream, table: Table) -> Table:
@@ -194,7 +194,7 @@ def _fitting(engine: ClassicEngine, stream: Stream, table: Table) -> Table:
     new = tuple((n, t) for n, t in stream.columns if n.lower() not in known)
     if not new:
         return table
-    engine.write(f"ALTER TABLE {stream.table} ADD COLUMNS ({ddl(new)})", {})
+    engine.write(f"ALTER TABLE {stream.table} ADD COLUMNS ({defined(new)})", {})
     found = engine.table(stream.table)
     assert found is not None
     return found

@@ -115,7 +115,7 @@ def _keep(spec: Spec, plan: Plan, engine: Engine, until: Mapping[str, int] | Non
     lost = LostHistoryPolicy.RECOMPUTE if spec.full_refresh else spec.on_lost_history
     beside = replace(
         spec, target=plan.journal, sql=plan.events.sql, layout="", partition_by=(), cluster_by=(),
-        location="", constraints={}, unique_key=(), full_refresh=False,
+        location="", constraints={}, unique_key=(), full_refresh=False, sink_by_key=False,
         changelog_mode=ChangelogMode.RETRACT, refresh_mode=RefreshMode.AUTO, on_lost_history=lost,
     )  # fmt: skip
     try:
