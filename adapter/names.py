@@ -24,14 +24,26 @@ COPIES = f"{PREFIX}copies"
 
 CHANGELOG_SUFFIX = "__changelog"
 """Ends the name of the table beside a versioned table in which the events are kept that nothing else keeps."""
+SINK_SUFFIX = "__sink"
+"""Ends the name of the table beside a dynamic table that remembers what was delivered to a sink that cannot."""
+
+OPERATION, OPERATION_TIME = "dbt_operation", "dbt_operation_time"
+"""Columns that a changelog of events gets from here: what an event did, and when."""
+
 FLAG = "_flag"
 """In a changelog: true adds a row, false takes it back."""
 
 COMMIT_VERSION, COMMIT_TIMESTAMP = "_commit_version", "_commit_timestamp"
 """Delta's own columns of a change feed, kept in a changelog."""
 
+MESSAGE_VERSION = "_version"
+"""In a message of a sink: the version of the table that it leads to. Delta keeps `_commit_version` to itself."""
+
 LEDGER = "dbt_spark_dynamic"
 """The key of our entry in a Delta commit's userMetadata."""
+
+DELIVERY = "dbt_spark_dynamic_delivery"
+"""The key, in a Delta commit's userMetadata, of what a sink was given by it."""
 
 LEDGER_FORMAT = 1
 """Raised when the ledger's fields change their meaning; a table with another format is rebuilt."""

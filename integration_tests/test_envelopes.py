@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dbt_spark_dynamic.versions.envelope import envelope_of, unwrapped
+from dbt_spark_dynamic.sparksql.envelopes import unwrapped
+from dbt_spark_dynamic.versions.envelope import envelope_of
 from integration_tests.maintained import Maintained
 
 TYPES = {

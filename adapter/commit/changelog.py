@@ -43,17 +43,26 @@ def changelog(
     if mode is ChangelogMode.AUTO:
         raise ConfigError("a changelog has to be asked for in one encoding.", where=place, remedy=ENCODINGS)
     found = _delta(engine, name, place)
-    key = _existing(key, found, place) or key_of(found)
-    feed = _feed(engine, found, since, place)
+    key = existing(key, found, place) or key_of(found)
+    feed = sql.changes(_feed(engine, found, since, place))
+    return encoded(engine, feed, found.name, mode, key, REMEDY.get(mode, ""), place)
+
+
+def encoded(
+    engine: Engine, changes: sql.Changes, name: str, mode: ChangelogMode, key: Sequence[str], remedy: str, place: str
+) -> str:
+    """The changes of the table `name` as a SELECT of messages. remedy: where the encoding cannot say them.
+
+    Raises ConfigError."""
     if mode is ChangelogMode.RETRACT:
-        return sql.retract(feed)
+        return sql.retract(changes)
     if mode is ChangelogMode.UPSERT and key:
-        return sql.upsert(feed, key, f"the key ({', '.join(key)}) of the changelog of {found.name} is not unique")
-    why_not = _why_not(found.name, mode)
-    if rows := engine.rows(sql.left(feed)):
+        return sql.upsert(changes, key, f"the key ({', '.join(key)}) of the changelog of {name} is not unique")
+    why_not = _why_not(name, mode)
+    if rows := engine.rows(sql.left(changes)):
         sample = ", ".join(repr(r) for r in rows)
-        raise ConfigError(why_not, where=place, why=f"rows have left it, for example {sample}", remedy=REMEDY[mode])
-    return sql.append(feed, why_not) if mode is ChangelogMode.APPEND else sql.upsert_of_appends(feed, why_not)
+        raise ConfigError(why_not, where=place, why=f"rows have left it, for example {sample}", remedy=remedy)
+    return sql.append(changes, why_not) if mode is ChangelogMode.APPEND else sql.upsert_of_appends(changes, why_not)
 
 
 REMEDY = {
@@ -81,11 +90,12 @@ def _delta(engine: Engine, name: str, place: str) -> Table:
         )
     if not found.has_change_feed:
         raise SourceError(f"the table {found.name} has no change feed.", where=place, remedy=f"run: {enabling(found)}")
-    _check_columns(found, place)
+    check_columns(found, place)
     return found
 
 
-def _check_columns(found: Table, place: str) -> None:
+def check_columns(found: Table, place: str) -> None:
+    """Raises ConfigError for columns that a changelog of the table cannot have."""
     for column, data_type in found.columns:
         if column.lower() == FLAG:
             why = "the changelog has a column of that name"
@@ -99,7 +109,7 @@ def _check_columns(found: Table, place: str) -> None:
             )
 
 
-def _existing(key: Sequence[str], found: Table, place: str) -> tuple[str, ...]:
+def existing(key: Sequence[str], found: Table, place: str) -> tuple[str, ...]:
     by_lower = {n.lower(): n for n, _ in found.columns}
     if missing := [k for k in key if k.lower() not in by_lower]:
         why = f"existing columns: {', '.join(by_lower.values())}"

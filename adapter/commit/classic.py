@@ -30,6 +30,11 @@ class ClassicEngine:
         self._pinned: dict[str, Any] = {}
         self._sent = sent
 
+    @property
+    def session(self) -> Any:
+        """For what SQL cannot do."""
+        return self._spark
+
     def _sql(self, sql: str) -> Any:
         self._sent(sql)
         try:

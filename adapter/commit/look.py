@@ -165,6 +165,8 @@ def _keys(model: Model, source_keys: SourceKeys, spec: Spec) -> tuple[tuple[str,
     if spec.changelog_mode is ChangelogMode.UPSERT and key is None:
         raise problems.upsert_without_key(names, spec)
     by_row = spec.changelog_mode in (ChangelogMode.RETRACT, ChangelogMode.APPEND)
+    if spec.sink_by_key and not declared and (key is None or by_row):
+        raise problems.sink_without_key(names, spec)
     return None if by_row else key, declared if declared and not implied else ()
 
 

@@ -22,7 +22,7 @@ class Outcome:
     ignored: events that came too late to count; table, version: what was refreshed, and its version that holds all
     this; volatile: whether its result can change although no source says so; altered: what was changed about the table
     beside its rows; due_in: seconds, from the refresh on, after which its result changes without a commit, None if it
-    does not or that is not known."""
+    does not or that is not known; delivered: changed rows that the table's sink was given, None if it has none."""
 
     code: Code
     technique: str
@@ -40,6 +40,7 @@ class Outcome:
     volatile: bool = False
     altered: tuple[str, ...] = ()
     due_in: float | None = None
+    delivered: int | None = None
 
     @property
     def rows_affected(self) -> int:
@@ -47,7 +48,8 @@ class Outcome:
 
     def line(self) -> str:
         """`INCREMENTAL merge: 3 changed in, +2 ~1 -0 out, orders v4→v5, 1.4s`"""
-        return self._rows() + (f"; altered {'; '.join(self.altered)}" if self.altered else "")
+        altered = f"; altered {'; '.join(self.altered)}" if self.altered else ""
+        return self._rows() + altered + (f"; {self.delivered} delivered" if self.delivered is not None else "")
 
     def _rows(self) -> str:
         if self.code is Code.NO_CHANGE:

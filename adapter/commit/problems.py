@@ -149,6 +149,16 @@ def upsert_without_key(names: list[str], spec: Spec) -> ConfigError:
     )
 
 
+def sink_without_key(names: list[str], spec: Spec) -> ConfigError:
+    return ConfigError(
+        "a sink with mode: upsert needs a table that has a unique key or is append-only, and this one has neither.",
+        where=spec.place,
+        why="a message takes the place of the row of its key; without one there is no telling which row it replaces",
+        remedy=f"set unique_key to columns that are unique in the result ({', '.join(names)}), or mode: retract, "
+        "or changelog_mode='append' for a table that is only appended to",
+    )
+
+
 def check_kept(node: Node, key: tuple[str, ...] | None, spec: Spec) -> None:
     """Raises ConfigError for joins that keep their results where that cannot be done."""
     what, why, remedy = "", "", ""

@@ -60,49 +60,63 @@ def net(feed: Feed) -> str:
     return "\nUNION ALL\n".join(parts)
 
 
-def append(feed: Feed, why_not: str) -> str:
+@dataclass(frozen=True)
+class Changes:
+    """sql: SELECT columns, commit, weight: what came (+) and left (-), netted by commit; columns: of the table; commit:
+    the columns that say which one, its version first."""
+
+    sql: str
+    columns: tuple[str, ...]
+    commit: tuple[str, ...] = (COMMIT_VERSION, COMMIT_TIMESTAMP)
+
+
+def changes(feed: Feed) -> Changes:
+    return Changes(net(feed), feed.columns)
+
+
+def append(c: Changes, why_not: str) -> str:
     """The rows that came. Fails at the first that left. why_not: the sentence it fails with."""
-    return f"SELECT {_shown(feed)} FROM (\n{_copies(net(feed), _only_came(why_not), feed)}\n)"
+    return f"SELECT {_shown(c)} FROM (\n{_copies(c.sql, _only_came(why_not), c)}\n)"
 
 
-def retract(feed: Feed) -> str:
+def retract(c: Changes) -> str:
     """Every row that came, with true, and every row that left, with false; an update is both."""
-    flagged = f"SELECT *, {quoted(WEIGHT)} > 0 AS {quoted(FLAG)} FROM (\n{net(feed)}\n)"
-    return f"SELECT {quoted(FLAG)}, {_shown(feed)} FROM (\n{_copies(flagged, f'ABS({quoted(WEIGHT)})', feed, FLAG)}\n)"
+    flagged = f"SELECT *, {quoted(WEIGHT)} > 0 AS {quoted(FLAG)} FROM (\n{c.sql}\n)"
+    return f"SELECT {quoted(FLAG)}, {_shown(c)} FROM (\n{_copies(flagged, f'ABS({quoted(WEIGHT)})', c, FLAG)}\n)"
 
 
-def upsert(feed: Feed, key: Sequence[str], not_unique: str) -> str:
+def upsert(c: Changes, key: Sequence[str], not_unique: str) -> str:
     """Per commit and key one message. Fails where a key has two rows. not_unique: the sentence it fails with."""
-    weight, by = quoted(WEIGHT), f"PARTITION BY {quoted(COMMIT_VERSION)}, {listed(key)}"
+    weight, by = quoted(WEIGHT), f"PARTITION BY {listed((c.commit[0], *key))}"
     values = ", ".join(
-        quoted(c) if c in key else f"CASE WHEN {weight} > 0 THEN {quoted(c)} END AS {quoted(c)}" for c in feed.columns
+        quoted(n) if n in key else f"CASE WHEN {weight} > 0 THEN {quoted(n)} END AS {quoted(n)}" for n in c.columns
     )
     return (
-        f"SELECT {weight} > 0 AS {quoted(FLAG)}, {values}, {listed((COMMIT_VERSION, COMMIT_TIMESTAMP))} FROM (\n"
+        f"SELECT {weight} > 0 AS {quoted(FLAG)}, {values}, {listed(c.commit)} FROM (\n"
         f"SELECT *, ROW_NUMBER() OVER ({by} ORDER BY {weight} DESC) AS {quoted(OP)}, "
-        f"SUM(GREATEST({weight}, 0)) OVER ({by}) AS {quoted(COPIES)} FROM (\n{net(feed)}\n)\n"
+        f"SUM(GREATEST({weight}, 0)) OVER ({by}) AS {quoted(COPIES)} FROM (\n{c.sql}\n)\n"
         f") WHERE CASE WHEN {quoted(COPIES)} > 1 THEN {_fail(not_unique, 'BOOLEAN')} ELSE {quoted(OP)} = 1 END"
     )
 
 
-def upsert_of_appends(feed: Feed, why_not: str) -> str:
+def upsert_of_appends(c: Changes, why_not: str) -> str:
     """A table without a key that is only appended to: every message is an insertion."""
-    return f"SELECT TRUE AS {quoted(FLAG)}, q.* FROM (\n{append(feed, why_not)}\n) AS q"
+    return f"SELECT TRUE AS {quoted(FLAG)}, q.* FROM (\n{append(c, why_not)}\n) AS q"
 
 
-def left(feed: Feed) -> str:
+def left(c: Changes) -> str:
     """Some of the rows that left, to show why a changelog is refused."""
-    return f"SELECT {listed(feed.columns)} FROM (\n{net(feed)}\n) WHERE {quoted(WEIGHT)} < 0 LIMIT 3"
+    return f"SELECT {listed(c.columns)} FROM (\n{c.sql}\n) WHERE {quoted(WEIGHT)} < 0 LIMIT 3"
 
 
-def _shown(feed: Feed) -> str:
-    return listed((*feed.columns, COMMIT_VERSION, COMMIT_TIMESTAMP))
+def _shown(c: Changes) -> str:
+    return listed((*c.columns, *c.commit))
 
 
-def _copies(source: str, times: str, feed: Feed, *more: str) -> str:
+def _copies(source: str, times: str, c: Changes, *more: str) -> str:
     """Each row of the source as often as `times` says."""
     return (
-        f"SELECT {listed(more)}{', ' if more else ''}{_shown(feed)}, "
+        f"SELECT {listed(more)}{', ' if more else ''}{_shown(c)}, "
         f"EXPLODE(ARRAY_REPEAT(0, CAST({times} AS INT))) AS {quoted(OP)} FROM (\n{source}\n)"
     )
 

@@ -30,6 +30,11 @@ def listed(names: Iterable[str], prefix: str = "") -> str:
     return ", ".join(prefix + quoted(n) for n in names)
 
 
+def defined(columns: Columns) -> str:
+    """Columns with their types, as CREATE TABLE, ALTER TABLE and FROM_JSON have them."""
+    return ", ".join(f"{quoted(n)} {t}" for n, t in columns)
+
+
 def equal(left: str, right: str, names: Sequence[str]) -> str:
     """Both rows agree on all names, NULLs equal. No names: always."""
     return " AND ".join(f"{left}.{quoted(n)} <=> {right}.{quoted(n)}" for n in names) or "TRUE"
@@ -38,8 +43,7 @@ def equal(left: str, right: str, names: Sequence[str]) -> str:
 def create_empty(target: str, columns: Columns, layout: str) -> str:
     """The table without rows and without data files: a process that dies while the table is first filled then leaves
     a Delta table behind, not files that keep the next one from creating it."""
-    defined = ", ".join(f"{quoted(n)} {t}" for n, t in columns)
-    return f"CREATE TABLE IF NOT EXISTS {target} ({defined}) USING delta {layout}"
+    return f"CREATE TABLE IF NOT EXISTS {target} ({defined(columns)}) USING delta {layout}"
 
 
 def create(target: str, query: str, layout: str, properties: Mapping[str, str]) -> str:
@@ -104,21 +108,29 @@ def upserts_from_change(change: str, key: Sequence[str], columns: Sequence[str])
 
 
 def merge_upserts(
-    target: str, source: str, key: Sequence[str], columns: Sequence[str], comparable: Sequence[str], bounds: str
+    target: str,
+    source: str,
+    key: Sequence[str],
+    columns: Sequence[str],
+    comparable: Sequence[str],
+    bounds: str,
+    stays: str = "",
 ) -> str:
     """One MERGE by key. Rows with equal values are not written; a column that cannot be compared counts as changed.
 
-    bounds: a further condition on the target `t` that every matching row meets, to skip files; or nothing.
+    bounds: a further condition on the target `t` that every matching row meets, to skip files; or nothing; stays: a
+    condition on `t` and the source `s` under which the target's row is kept, whatever the source says; or nothing.
     """
     values = [c for c in columns if c not in key]
     same = equal("t", "s", [c for c in values if c in comparable])
     changed = f"NOT ({same})" if all(c in comparable for c in values) else "TRUE"
     news = {c: f"s.{quoted(c)}" for c in values}
-    update = f"WHEN MATCHED AND {changed} THEN UPDATE SET{_assigned(news)}\n" if values else ""
+    kept = f"NOT ({stays}) AND " if stays else ""
+    update = f"WHEN MATCHED AND {kept}{changed} THEN UPDATE SET{_assigned(news)}\n" if values else ""
     return (
         f"MERGE INTO {target} AS t USING (SELECT * FROM {source}) AS s\n"
         f"ON {equal('t', 's', key)}{_and(bounds)}\n"
-        f"WHEN MATCHED AND NOT s.{quoted(PRESENT)} THEN DELETE\n{update}"
+        f"WHEN MATCHED AND {kept}NOT s.{quoted(PRESENT)} THEN DELETE\n{update}"
         f"WHEN NOT MATCHED AND s.{quoted(PRESENT)} THEN {_inserted(columns)}"
     )
 

@@ -12,11 +12,13 @@ from ..commit.catalog import SessionCatalog
 from ..commit.engine import Engine
 from ..commit.spec import Spec, choice
 from ..errors import ConfigError
+from ..names import OPERATION, OPERATION_TIME
 from ..pipeline import compile_model
 from ..reading.relations import Columns
+from ..sparksql.envelopes import unwrapped
 from .deduplicated import Unwrapped, changelog_of
-from .envelope import envelope_of, unwrapped
-from .options import OPERATION, OPERATION_TIME, Changelog, key_of
+from .envelope import defaults, envelope_of
+from .options import Changelog, key_of
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def events_of(spec: Spec, config: Mapping[str, Any], engine: Engine) -> Events:
         key = key_of(config, list(envelope.types), spec.place)
         hidden = (*(n for n in names if n != envelope.payload), *envelope.hidden)
         opened = unwrapped(sql, columns, key, envelope)
-        return Events(Changelog.ROWS, opened, engine.columns(opened), envelope.defaults(config), hidden)
+        return Events(Changelog.ROWS, opened, engine.columns(opened), defaults(envelope, config), hidden)
     if config.get("operation") is None and (view := _deduplicated(sql, columns, config, engine)) is not None:
         time = config.get("updated_at") or config.get("event_time") or view.time
         options: dict[str, Any] = {"unique_key": list(view.key), "updated_at": time, "operation": view.operation}

@@ -15,11 +15,10 @@ from ..algebra.expressions import Expr, column, columns
 from ..algebra.keys import row_number_of
 from ..algebra.nodes import Filter, Node, Project, Window
 from ..dialect import print_sql
-from ..names import PREFIX
+from ..names import OPERATION, PREFIX
 from ..sparksql.reads import undated
 from ..sparksql.render import Renderer
 from ..sparksql.statements import listed, quoted
-from .options import OPERATION
 
 SHOWN = f"{PREFIX}shown"
 TIME, TIE = "dbt_event_time", "dbt_tie_{}"

@@ -25,13 +25,13 @@ from ..commit.sources import Change
 from ..commit.spec import Spec
 from ..dialect import ChangeFeed, print_sql
 from ..errors import ConfigError, SourceError, TargetError
-from ..names import PREFIX, WEIGHT
+from ..names import OPERATION, OPERATION_TIME, PREFIX, WEIGHT
 from ..reading.relations import Columns
 from ..sparksql.reads import ARRIVED, Span, table
 from ..sparksql.render import Renderer
 from ..sparksql.statements import equal, listed, literal, quoted
 from .adoption import Adopted
-from .options import OPERATION, OPERATION_TIME, Changelog, LateEvents
+from .options import Changelog, LateEvents
 from .time_travel import not_one_table, oldest_known, rows_at
 
 FEED = ("_change_type", "_commit_timestamp")

@@ -41,9 +41,6 @@ class HardDeletes(Enum):
     NEW_RECORD = "new_record"
 
 
-OPERATION, OPERATION_TIME = "dbt_operation", "dbt_operation_time"
-"""Columns that a changelog gets from here: what an event did, and when."""
-
 META_COLUMNS = ("dbt_scd_id", "dbt_updated_at", "dbt_valid_from", "dbt_valid_to", "dbt_is_deleted")
 
 

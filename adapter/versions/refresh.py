@@ -17,12 +17,12 @@ from ..commit.refresh import refresh
 from ..commit.spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec, choice, interval
 from ..dialect import print_sql
 from ..errors import ConfigError, TargetError
-from ..names import CHANGELOG_SUFFIX
+from ..names import CHANGELOG_SUFFIX, OPERATION
 from .adoption import adopted
 from .changelog import Events, events_of
 from .history import dating, history
 from .journal import ADDED, Keeping, keep
-from .options import META_COLUMNS, OPERATION, Changelog, History, LateEvents, history_of
+from .options import META_COLUMNS, Changelog, History, LateEvents, history_of
 from .time_travel import TIME_TRAVEL, rows_are_events
 
 
@@ -115,7 +115,7 @@ def _keep(spec: Spec, plan: Plan, engine: Engine, until: Mapping[str, int] | Non
     lost = LostHistoryPolicy.RECOMPUTE if spec.full_refresh else spec.on_lost_history
     beside = replace(
         spec, target=plan.journal, sql=plan.events.sql, layout="", partition_by=(), cluster_by=(),
-        location="", constraints={}, unique_key=(), full_refresh=False,
+        location="", constraints={}, unique_key=(), full_refresh=False, sink_by_key=False,
         changelog_mode=ChangelogMode.RETRACT, refresh_mode=RefreshMode.AUTO, on_lost_history=lost,
     )  # fmt: skip
     try:

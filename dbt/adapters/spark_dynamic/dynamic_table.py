@@ -38,6 +38,8 @@ from dbt_spark_dynamic.commit.spec import (
 from dbt_spark_dynamic.commit.standing import lags, unequal_rows
 from dbt_spark_dynamic.dialect import without_as_of
 from dbt_spark_dynamic.errors import ConfigError, DynamicTableError
+from dbt_spark_dynamic.sinks.declaration import Sink, by_key, sink_of
+from dbt_spark_dynamic.sinks.destination import delivering
 from dbt_spark_dynamic.versions.refresh import refresh_versions
 from dbt_spark_dynamic.watch.lag import target_lag
 
@@ -73,6 +75,7 @@ class DynamicTableResponse(AdapterResponse):
     volatile: bool = False
     altered: list[str] = field(default_factory=list)
     due_in: float | None = None
+    delivered: int | None = None
 
     @classmethod
     def of(cls, outcome: Outcome, statements: list[str]) -> DynamicTableResponse:
@@ -112,8 +115,9 @@ class DynamicTables(metaclass=AdapterMeta):
         try:
             constraints = constraints_of(model, type(self))  # type: ignore[arg-type]
             spec = spec_of(relation.render(), contracted(sql, model), model, layout, full_refresh, graph, constraints)
-            self.maintained[model["unique_id"]] = _refreshing(replace(spec, full_refresh=False), model["config"])
-            outcome = _refreshing(spec, model["config"])(self._engine(sent), {})
+            sink = sink_of(model["config"], spec.target, spec.place)
+            self.maintained[model["unique_id"]] = _refreshing(replace(spec, full_refresh=False), model["config"], sink)
+            outcome = _refreshing(spec, model["config"], sink)(self._engine(sent), {})
         except DynamicTableError as error:
             raise DbtRuntimeError(str(error)) from error
         for note in outcome.notes:
@@ -244,10 +248,15 @@ class DynamicTables(metaclass=AdapterMeta):
         return SqlEngine(execute, sent)
 
 
-def _refreshing(spec: Spec, config: Mapping[str, Any]) -> Refreshing:
-    if config.get("materialized") == "versioned_table":
-        return partial(refresh_versions, spec, config)
-    return partial(refresh, spec)
+def _refreshing(spec: Spec, config: Mapping[str, Any], sink: Sink | None) -> Refreshing:
+    versioned = config.get("materialized") == "versioned_table"
+    refreshing = partial(refresh_versions, spec, config) if versioned else partial(refresh, spec)
+    # The unique_key of a versioned table is that of its events, of which a row is one version.
+    return refreshing if sink is None else partial(delivering, refreshing, sink, spec.target, _key(spec, versioned))
+
+
+def _key(spec: Spec, versioned: bool) -> tuple[str, ...]:
+    return () if versioned else spec.unique_key
 
 
 def spec_of(
@@ -269,7 +278,7 @@ def spec_of(
         require_temporal_join(sql, place)
     # It means nothing to a run, but this is where the user sees that it is wrong.
     target_lag(config.get("target_lag"), place)
-    root = config.get("location_root")
+    root, sink = config.get("location_root"), sink_of(config, target, place)
 
     def option(name: str, kind: Any) -> Any:
         value = config.get(name)
@@ -297,6 +306,7 @@ def spec_of(
         versionings=versionings(model, graph),
         late_by=late_by(config, sql, emission, place),
         emission=emission,
+        sink_by_key=sink is not None and by_key(sink, config),
         may_rebuild=config.get("full_refresh") is not False,
     )
 

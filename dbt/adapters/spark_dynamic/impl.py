@@ -77,6 +77,7 @@ class SparkDynamicConfig(SparkConfig):
     track_history_except_column_list: list[str] | None = None
     late_versions: str | None = None
     emit: dict[str, Any] | None = None
+    sink: dict[str, Any] | None = None
 
 
 class SparkDynamicAdapter(DynamicTables, StreamSources, Explaining, Catalog, Grants, Seeds, SparkAdapter):
@@ -96,7 +97,7 @@ class SparkDynamicAdapter(DynamicTables, StreamSources, Explaining, Catalog, Gra
 
     def set_macro_resolver(self, macro_resolver: Any) -> None:
         """dbt tells here what the project consists of, before anything connects: Spark is started with the packages
-        that its streams need."""
+        that its streams and sinks need."""
         super().set_macro_resolver(macro_resolver)
         formats = {str(said.get("format")) for said in self.declared_streams(macro_resolver)}
         self.config.credentials.spark_packages = packages_for(formats)

@@ -71,8 +71,9 @@ class StreamSources(metaclass=AdapterMeta):
         return list(found.values())
 
     def declared_streams(self, manifest: Any) -> list[dict[str, Any]]:
-        """What the sources of a project say of their streams, unchecked."""
+        """What the sources of a project say of their streams, and its models of their sinks, unchecked."""
         said = [_meta(source).get("stream") for source in getattr(manifest, "sources", {}).values()]
+        said += [node.config.get("sink") for node in getattr(manifest, "nodes", {}).values()]
         return [s for s in said if isinstance(s, dict)]
 
     def _session(self) -> Any:
