@@ -302,3 +302,16 @@ def test_a_versioned_table_and_a_watched_table_have_sinks(dbt_project: DbtProjec
         until_settled(loop, events)
     said = dbt_project.session.read.json(str(tmp_path / "out")).select("_flag", "rate").collect()
     assert sorted(tuple(r) for r in said) == [(False, 1), (True, 1), (True, 1), (True, 2)]
+
+
+def test_a_delta_table_that_is_a_folder(maintained: Maintained, tmp_path: Path) -> None:
+    made = Delivered(maintained, tmp_path, COUNTS, format="delta", mode="retract")
+    folder = str(tmp_path / "out")
+    sink = sink_of({"sink": {"format": "delta", "mode": "append", "path": folder}}, made.target, "models/m.sql")
+    assert sink is not None
+    made.sink = sink
+    maintained.sql("INSERT INTO clicks VALUES ('mary', './home')")
+    made.run()
+    maintained.sql("INSERT INTO clicks VALUES ('bob', './home')")
+    made.run()
+    assert Counter(tuple(r) for r in maintained.sql(f"SELECT * FROM delta.`{folder}`")) == made.table()

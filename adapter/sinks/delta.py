@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..commit.engine import Engine, Table
+from ..commit.engine import Engine, SqlError, Table
 from ..errors import ConflictError, TargetError
 from ..reading.relations import Columns, Kind
 from ..sparksql.statements import create_empty, defined, insert
@@ -69,7 +69,13 @@ class DeltaSink:
                 )
 
     def _found(self) -> Table | None:
-        found = self.engine.table(self.sink.place)
+        try:
+            found = self.engine.table(self.sink.place)
+        except SqlError as error:
+            if "DELTA_MISSING_DELTA_TABLE" not in str(error):
+                raise
+            # What Delta says of a folder that is not there yet.
+            found = None
         if found is not None and found.kind is not Kind.DELTA:
             raise TargetError(
                 f"{self.sink.place} exists and is no Delta table ({found.provider}).",
