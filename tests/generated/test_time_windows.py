@@ -26,7 +26,7 @@ def hopping(size: int, slide: int, first: int = 0) -> Windows:
     """By definition: every window of the grid that holds a click."""
 
     def windows(clicks: Sequence[Click]) -> Iterable[tuple[datetime, datetime, list[Click]]]:
-        starts = (minute(m) for m in range(-60, 120) if (m - first) % slide == 0)
+        starts = (minute(m) for m in range(-120, 360) if (m - first) % slide == 0)
         for start in starts:
             end = start + timedelta(minutes=size)
             if held := [c for c in clicks if c.time is not None and start <= c.time < end]:
