@@ -121,7 +121,8 @@ class Applier:
         for b in plan.bindings:
             if computed.is_told(b.name):
                 continue
-            computed.rows[b.name] = work.pin(b.name, sql.explained(b.why, query(b.node)))
+            few = False if computed.is_many(b.name) else None
+            computed.rows[b.name] = work.pin(b.name, sql.explained(b.why, query(b.node)), few=few)
             if b.name == upserted and not computed.rows[b.name]:
                 break
         return query, computed.rows

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..algebra.nodes import Named, Node
+from ..algebra.nodes import Named, Node, Semi, walk
 from ..algebra.transform import rebuild
 from ..changes.change_plan import ChangePlan
 from ..changes.simplify import without
 
 LONG = 1_000_000
 """Rows of a slice from which on it is no longer told what they were from what they are."""
+
+
+FEW_KEYS = 200
+"""Keys up to which a slice is hoped to be short: a few dozen rows of each."""
 
 
 @dataclass
@@ -43,6 +47,12 @@ class Computed:
             assert slice_.before is not None
             self._told[name] = before if self._is_long(slice_.now.name) else slice_.before.node
         return name in self._told
+
+    def is_many(self, name: str) -> bool:
+        """Whether a slice is asked for so many keys that its rows are expected to be more than a few."""
+        slice_ = self._slices.get(name)
+        asked = (n.keys.name for n in walk(slice_.now.node) if isinstance(n, Semi)) if slice_ is not None else ()
+        return any(self.rows.get(keys, 0) > FEW_KEYS for keys in asked)
 
     def read(self, node: Node) -> Node:
         """A relation, over what is computed; of what turned out to have no rows, nothing is asked."""
