@@ -6,7 +6,7 @@ puts them in a better order; in a change plan there are unions between the joins
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from sqlglot import exp
 
@@ -44,15 +44,12 @@ def _in_order(node: Node, names: tuple[str, ...]) -> Node:
     return node if node.columns == names else Project(node, tuple(zip(names, columns(names), strict=True)))
 
 
-def _joined(node: Node, of) -> Node:
+def _joined(node: Node, of: Callable[[Node], Node]) -> Node:
     leaves: list[Node] = []
     equalities: list[Equality] = []
     others: list[Expr] = []
     _flatten(node, leaves, equalities, others)
-    ordered = _by_keys(leaves, equalities)
-    if ordered == leaves:
-        return with_children(node, tuple(map(of, node.children)))
-    joined, *waiting = map(of, ordered)
+    joined, *waiting = map(of, _by_keys(leaves, equalities))
     for leaf in waiting:
         joined, equalities, others = _with(joined, leaf, equalities, others)
     return joined

@@ -73,11 +73,13 @@ class Derivation:
 
     def keys(self, affected: Node, why: str, name: str = "changed_keys") -> Named:
         """A small relation that the plan reads more than once, most often a set of keys, under a name."""
-        for b in self.bindings:
-            if b.node == affected:
-                return Named(b.name, affected.columns)
-        self.bindings.append(Binding(self.free_name(name), affected, why))
-        return Named(self.bindings[-1].name, affected.columns)
+        known = next((b for b in self.bindings if b.node == affected), None) or self.bound(name, affected, why)
+        return Named(known.name, affected.columns)
+
+    def bound(self, name: str, node: Node, why: str) -> Binding:
+        """One more relation of the plan, under that name or, where it is taken, one like it."""
+        self.bindings.append(Binding(self.free_name(name), node, why))
+        return self.bindings[-1]
 
     def feed(self, scan: Scan) -> Node:
         """The change of a scan; of a source that did not change, no rows."""

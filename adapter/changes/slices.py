@@ -136,10 +136,8 @@ class Slicing:
         return rows, older
 
     def _bound(self, name: str, node: Node, why: str) -> Binding:
-        binding = Binding(self.d.free_name(name), node, why)
-        self.d.bindings.append(binding)
-        self.bindings.append(binding)
-        return binding
+        self.bindings.append(self.d.bound(name, node, why))
+        return self.bindings[-1]
 
 
 def slicing(relations: list[Node], d: Derivation) -> Slicing:

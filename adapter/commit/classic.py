@@ -91,10 +91,7 @@ class ClassicEngine:
         return self._java("org.apache.spark.sql.delta.DeltaLog").forTable(self._jspark, path)
 
     def _java(self, name: str) -> Any:
-        """A class by its full name. Asked for `_jvm.org.apache…`, Java looks for a class in all jars at each dot."""
-        from py4j.java_gateway import JavaClass
-
-        return JavaClass(name, self._gateway._gateway_client)
+        return java_class(self._gateway, name)
 
     def log(self, table: Table, version: int) -> list[dict[str, Any]]:
         log, file = self._delta_log(table.path), self._commit_file(table, version)
@@ -179,6 +176,13 @@ class ClassicEngine:
             # Left behind, the transaction identifier would make later writes vanish without a word.
             for key, value in before.items():
                 self.set(key, value)
+
+
+def java_class(gateway: Any, name: str) -> Any:
+    """A class by its full name. Asked for `_jvm.org.apache…`, Java looks for a class in all jars at each dot."""
+    from py4j.java_gateway import JavaClass
+
+    return JavaClass(name, gateway._gateway_client)
 
 
 def unmasked(error: BaseException, statement: str = "") -> SqlError:

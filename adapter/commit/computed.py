@@ -16,9 +16,8 @@ from ..changes.simplify import without
 LONG = 1_000_000
 """Rows of a slice from which on it is no longer told what they were from what they are."""
 
-
-FEW_KEYS = 200
-"""Keys up to which a slice is hoped to be short: a few dozen rows of each."""
+MANY_KEYS = 200
+"""Keys above which a slice is not hoped to be short: a few dozen rows of each are long enough."""
 
 
 @dataclass
@@ -52,7 +51,7 @@ class Computed:
         """Whether a slice is asked for so many keys that its rows are expected to be more than a few."""
         slice_ = self._slices.get(name)
         asked = (n.keys.name for n in walk(slice_.now.node) if isinstance(n, Semi)) if slice_ is not None else ()
-        return any(self.rows.get(keys, 0) > FEW_KEYS for keys in asked)
+        return any(self.rows.get(keys, 0) > MANY_KEYS for keys in asked)
 
     def read(self, node: Node) -> Node:
         """A relation, over what is computed; of what turned out to have no rows, nothing is asked."""

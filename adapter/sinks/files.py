@@ -11,6 +11,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from ..commit.classic import java_class
 from ..errors import ConflictError
 from ..names import MESSAGE_VERSION
 from .declaration import Sink
@@ -95,6 +96,4 @@ class FileSink:
         return self.session._jsparkSession.sessionState().newHadoopConf()
 
     def _java(self, name: str) -> Any:
-        from py4j.java_gateway import JavaClass
-
-        return JavaClass(name, self.session.sparkContext._gateway._gateway_client)
+        return java_class(self.session.sparkContext._gateway, name)
