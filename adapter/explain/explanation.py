@@ -196,8 +196,10 @@ def _plan(seen: Seen) -> ChangePlan:
     emission = seen.model.emission
     checked = seen.checked if emission is None else ()
     own = own_table(seen.target.name if seen.target else "the table", seen.model, checked)
-    changed = frozenset(seen.model.sources)
-    return plan(seen.model.node, changed, seen.source_keys, own, by_key=seen.key is not None, emission=emission)
+    changed, key = frozenset(seen.model.sources), seen.key
+    return plan(
+        seen.model.node, changed, seen.source_keys, own, by_key=key is not None, declared=key, emission=emission
+    )
 
 
 def _steps(model: Model, shape: ChangePlan) -> tuple[Step, ...]:

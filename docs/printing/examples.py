@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dbt_spark_dynamic.algebra.emission import Emission
 from dbt_spark_dynamic.algebra.nodes import (
     Aggregate,
     Filter,
@@ -18,6 +19,7 @@ from dbt_spark_dynamic.algebra.nodes import (
 )
 from dbt_spark_dynamic.changes import laws
 from dbt_spark_dynamic.changes.laws import Law
+from dbt_spark_dynamic.reading.relations import Versioning
 
 CHANGE = "tests/laws/test_laws_of_change.py::test_change_is_after_minus_before"
 KEYS = "tests/laws/test_laws_of_change.py::test_affected_keys_miss_no_change"
@@ -26,15 +28,25 @@ UPSERT = "tests/laws/test_change_plans.py::test_groups_that_show_their_key_are_u
 ADDED = "tests/laws/test_change_plans.py::test_counts_and_sums_are_added_to_the_table"
 FIRST = "tests/laws/test_change_plans.py::test_first_rows_are_told_from_those_that_the_table_has"
 FIRST_OF_KEY = "tests/laws/test_change_plans.py::test_the_first_row_of_a_key_is_told_from_what_it_is_chosen_by"
+AT_A_TIME = "tests/generated/test_temporal_joins.py::test_random_changelogs"
+AT_PROCESSING_TIME = "tests/generated/test_temporal_joins.py::test_at_processing_time_past_results_are_kept"
+EMISSIONS = "tests/generated/test_emission.py::test_random_emissions"
 KEYED = (CHANGE, KEYS, RESTRICT, UPSERT)
+
+MINUTE = 60_000_000
 
 
 @dataclass(frozen=True)
 class Example:
-    """says: what it shows, in one sentence."""
+    """says: what it shows, in one sentence; unique_key: as declared; versionings: what is declared of the versions that a relation holds, by
+    name; emission: when the results of windows are made, late_by: how late rows may come before."""
 
     says: str
     sql: str
+    unique_key: tuple[str, ...] = ()
+    versionings: tuple[tuple[str, Versioning], ...] = ()
+    emission: Emission | None = None
+    late_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,8 @@ class Operator:
     examples: tuple[Example, ...]
     tests: tuple[str, ...] = (CHANGE,)
 
+
+RATES = (("rates", Versioning(("currency",), valid_from="valid_from", valid_to="valid_to")),)
 
 OPERATORS = (
     Operator(
@@ -136,6 +150,31 @@ OPERATORS = (
         ),
     ),
     Operator(
+        "temporal-join",
+        "Join: FOR SYSTEM_TIME AS OF",
+        Join,
+        (laws.INNER, laws.ONE_SIDED, laws.KEPT),
+        (
+            Example(
+                "An inner or left join with one more condition, the time that a version is valid in, so its laws are "
+                "theirs. A version that came late, or was corrected, corrects the payments that it meets and no "
+                "others.",
+                "SELECT p.id, p.amount * r.rate AS paid FROM payments p\n"
+                "JOIN rates FOR SYSTEM_TIME AS OF p.at AS r ON p.currency = r.currency",
+                versionings=RATES,
+            ),
+            Example(
+                "At processing time a row keeps what it met when it came: changes of the versions alone change "
+                "nothing.",
+                "SELECT p.id, p.amount * r.rate AS paid FROM payments p\n"
+                "JOIN rates FOR SYSTEM_TIME AS OF proctime() AS r ON p.currency = r.currency",
+                unique_key=("id",),
+                versionings=RATES,
+            ),
+        ),
+        (AT_A_TIME, AT_PROCESSING_TIME),
+    ),
+    Operator(
         "outer-join",
         "Join: LEFT, RIGHT and FULL OUTER JOIN",
         Join,
@@ -216,6 +255,24 @@ OPERATORS = (
             ),
         ),
         (*KEYED, FIRST, FIRST_OF_KEY),
+    ),
+    Operator(
+        "emitted",
+        "Aggregate or Window with emit: results of windows of event time",
+        Aggregate,
+        (laws.EMITTED,),
+        (
+            Example(
+                "Results of half an hour: first a quarter of an hour before its end, again every five minutes, "
+                "complete two minutes after it. Which of them are due follows from where the watermark was and is; "
+                "late rows correct what they change for an hour more.",
+                "SELECT page, window.end AS ended, COUNT(*) AS visits FROM visits\n"
+                "GROUP BY page, window(at, '30 minutes')",
+                emission=Emission(-15 * MINUTE, 2 * MINUTE, every=5 * MINUTE, late=True, last=62 * MINUTE),
+                late_by="'0' SECOND",
+            ),
+        ),
+        (EMISSIONS,),
     ),
 )
 

@@ -41,8 +41,13 @@ def operator_pages() -> dict[str, str]:
 
 
 @cache
-def explanation(query: str) -> Explanation:
-    return explain(Spec("shop.model", query), Shop())
+def explanation(example: Example) -> Explanation:
+    e = example
+    spec = Spec(
+        "shop.model", e.sql, unique_key=e.unique_key, versionings=dict(e.versionings), emission=e.emission,
+        late_by=e.late_by,
+    )  # fmt: skip
+    return explain(spec, Shop())
 
 
 def _page(o: Operator) -> str:
@@ -58,7 +63,7 @@ def _page(o: Operator) -> str:
 
 
 def _example(o: Operator, example: Example) -> list[str]:
-    e = explanation(example.sql)
+    e = explanation(example)
     plain = e.rehearsed[0]
     # The net change of a source is the same on every page: the scan's has it.
     relations = [s for s in plain.statements if s.relation and (FEED not in s.sql or o.page == "scan")]
@@ -73,7 +78,7 @@ def _example(o: Operator, example: Example) -> list[str]:
 
 def _index() -> str:
     operators = [(f"[{o.title}]({o.page}.md)", o.laws[0].kind, o.laws[0].formula) for o in OPERATORS]
-    constructs = [(name, _nodes(explanation(query).steps)) for name, query in CONSTRUCTS.items()]
+    constructs = [(name, _nodes(explanation(Example("", query)).steps)) for name, query in CONSTRUCTS.items()]
     return page(
         "# Operators",
         OPERATORS_SAY,
@@ -91,7 +96,7 @@ def _nodes(steps: tuple[Step, ...]) -> str:
 def _writes() -> str:
     parts = ["# Writes", WRITES_SAY]
     for technique, example in WRITES.items():
-        case = next(r for r in explanation(example.sql).rehearsed if r.outcome.technique == technique)
+        case = next(r for r in explanation(example).rehearsed if r.outcome.technique == technique)
         parts += [f"## {technique}", example.says, sql(example.sql)]
         parts.append(sql(_all([s for s in case.statements if _writes_or_is_written(s)])))
     return page(*parts)

@@ -10,7 +10,7 @@ from dbt_spark_dynamic.dialect import parse
 from dbt_spark_dynamic.errors import ConfigError
 from dbt_spark_dynamic.explain.explanation import Explanation, explain
 from dbt_spark_dynamic.explain.text import text
-from dbt_spark_dynamic.reading.relations import Columns
+from dbt_spark_dynamic.reading.relations import Columns, Versioning
 from docs.printing.shop import Shop
 
 LATEST = "SELECT * FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY customer ORDER BY day DESC) = 1"
@@ -117,3 +117,13 @@ def test_a_select_that_was_not_understood_is_recomputed_every_time() -> None:
     found = explain(Spec("shop.model", COUNTED), Other())
     assert "the SELECT has other types when it is read and printed again" in text(found)
     assert [t.name for t in found.techniques] == ["recompute"]
+
+
+def test_a_join_that_keeps_its_results_goes_by_the_declared_key() -> None:
+    found = explained(
+        "SELECT p.id, r.rate FROM payments p JOIN rates FOR SYSTEM_TIME AS OF proctime() r ON p.currency = r.currency",
+        unique_key=("id",),
+        versionings={"rates": Versioning(("currency",), valid_from="valid_from", valid_to="valid_to")},
+    )
+    assert "kept" in [s.law.kind for s in found.steps]
+    assert "keys of the rows to join" in text(found)
