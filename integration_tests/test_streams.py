@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,24 @@ def clicks(dbt_project: DbtProject, tmp_path: Path) -> tuple[DbtProject, Path]:
         "per_user", "select user, sum(n) as n from {{ ref('large') }} group by user", materialized="dynamic_table"
     )
     return dbt_project, folder
+
+
+def two_streams(project: DbtProject, folder: Path) -> None:
+    """Visits of pages, and readings of sensors: the sources of the examples of seed 002."""
+    columns = {
+        "pageviews": "{name: user, data_type: string}, {name: page, data_type: string}",
+        "sensors": "{name: id, data_type: int}, {name: loc, data_type: string}, {name: temp, data_type: int}",
+    }
+    tables = []
+    for name, own in columns.items():
+        (folder / name).mkdir()
+        stream = f"{{format: json, options: {{path: '{folder / name}', mode: FAILFAST}}}}"
+        listed = f"[{own}, {{name: rowtime, data_type: timestamp}}]"
+        tables.append(f"{{name: {name}, meta: {{stream: {stream}}}, columns: {listed}}}")
+    project.write(
+        "models/sources.yml",
+        f"sources: [{{name: shop, schema: {project.schema}, tables: [{', '.join(tables)}]}}]",
+    )
 
 
 def rows(project: DbtProject, name: str) -> list[tuple[Any, ...]]:
@@ -75,6 +94,56 @@ def test_a_run_lands_what_is_there_and_ends(clicks: tuple[DbtProject, Path]) -> 
     (folder / "4.json").write_text("no json\n")
     said = project.fails("run", "--select", "per_user")
     assert "clicks could not be landed" in said and "what has landed is not read again" in said
+
+
+def test_what_grows_for_ever_and_what_time_bounds(dbt_project: DbtProject, tmp_path: Path) -> None:
+    """The examples of seed 002. It refuses the first one, whose state grows with users and pages; here that state is
+    the table itself, and no other is kept. The second drops what is older than an hour as time goes."""
+    project, day = dbt_project, datetime.now(UTC).replace(microsecond=0)
+    two_streams(project, tmp_path)
+    counted = "select user, page, count(page) as n from {{ source('shop', 'pageviews') }} {} group by user, page"
+    last_hour = "where rowtime between now() - interval '1' hour and now()"
+    models = {
+        "visited": counted.replace("{}", ""),
+        "visited_lately": counted.replace("{}", last_hour),
+        "warmth": "select loc, avg(temp) as mean from {{ source('shop', 'sensors') }} group by loc",
+        # Two streams joined within a bound of time: no row waits in a state for its partner.
+        "felt": "select p.user, p.page, s.id, s.temp from {{ source('shop', 'pageviews') }} p left join "
+        "{{ source('shop', 'sensors') }} s on p.page = s.loc "
+        "and s.rowtime between p.rowtime - interval '10' minutes and p.rowtime",
+    }
+    for name, sql in models.items():
+        project.model(name, sql, materialized="dynamic_table")
+    project.dbt("run")
+
+    def at(minutes: int) -> str:
+        return (day - timedelta(minutes=minutes)).isoformat()
+
+    view, sensor = tmp_path / "pageviews", tmp_path / "sensors"
+    drop_in(
+        view,
+        "1.json",
+        {"user": "mary", "page": "a", "rowtime": at(30)},
+        {"user": "mary", "page": "a", "rowtime": at(90)},
+    )
+    drop_in(view, "2.json", {"user": "bob", "page": "b", "rowtime": at(120)})
+    drop_in(sensor, "1.json", {"id": 1, "loc": "a", "temp": 10, "rowtime": at(35)})
+    project.dbt("run")
+    # Out of order: partners of rows that came before, too early, and too late for the bound.
+    drop_in(
+        sensor,
+        "2.json",
+        {"id": 2, "loc": "a", "temp": 20, "rowtime": at(100)},
+        {"id": 3, "loc": "b", "temp": 7, "rowtime": at(131)},
+    )
+    drop_in(view, "3.json", {"user": "mary", "page": "a", "rowtime": at(29)})
+    project.dbt("run")
+    assert {code for name, r in project.responses().items() for code in [r["code"]]} == {"INCREMENTAL"}
+    assert rows(project, "visited") == [("bob", "b", 1), ("mary", "a", 3)]
+    assert rows(project, "visited_lately") == [("mary", "a", 2)]
+    assert rows(project, "warmth") == [("a", 15.0), ("b", 7.0)]
+    felt = {("bob", "b", None, None), ("mary", "a", 1, 10), ("mary", "a", 2, 20)}
+    assert {tuple(r) for r in project.sql("SELECT * FROM felt")} == felt and len(rows(project, "felt")) == 4
 
 
 def test_what_comes_is_landed_and_maintained_while_it_is_watched(clicks: tuple[DbtProject, Path]) -> None:

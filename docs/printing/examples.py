@@ -38,8 +38,8 @@ MINUTE = 60_000_000
 
 @dataclass(frozen=True)
 class Example:
-    """says: what it shows, in one sentence; unique_key: as declared; versionings: what is declared of the versions that a relation holds, by
-    name; emission: when the results of windows are made, late_by: how late rows may come before."""
+    """says: what it shows, in one sentence; unique_key: as declared; versionings: what is declared of the versions in
+    a relation, by name; emission: when results of windows are made; late_by: how late rows may come before."""
 
     says: str
     sql: str
