@@ -11,7 +11,8 @@ import os
 import statistics
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +126,20 @@ class Latency:
 
     def measure(self, checkpoint: str, say: Callable[[str], None]) -> dict[str, list[float]]:
         """Table -> seconds from commit to commit."""
+        say("the chain, watched")
+        with self.watched():
+            watched = self._commit_and_wait(list(MODELS), self._held_by_ledger)
+        say("the bare stream")
+        query = self._bare_stream(checkpoint)
+        try:
+            bare = self._commit_and_wait([BARE], self._held_by_stream)
+        finally:
+            query.stop()
+        return watched | bare
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """The chain is refreshed meanwhile. What it fails with is raised at the end."""
         stop, failed = threading.Event(), list[BaseException]()
         loop = Watch(self.models, lambda _: None, threads=2, interval=0.02)
 
@@ -135,22 +150,14 @@ class Latency:
                 failed.append(error)
 
         thread = threading.Thread(target=run)
-        say("the chain, watched")
         thread.start()
         try:
-            watched = self._commit_and_wait(list(MODELS), self._held_by_ledger)
+            yield
         finally:
             stop.set()
             thread.join()
         if failed:
             raise failed[0]
-        say("the bare stream")
-        query = self._bare_stream(checkpoint)
-        try:
-            bare = self._commit_and_wait([BARE], self._held_by_stream)
-        finally:
-            query.stop()
-        return watched | bare
 
     def _commit_and_wait(self, tables: list[str], held: Callable[[str, int], int | None]) -> dict[str, list[float]]:
         seconds: dict[str, list[float]] = {t: [] for t in tables}
@@ -159,24 +166,37 @@ class Latency:
             self.spark.sql(
                 f"INSERT INTO bench.sales SELECT id, CAST(id % 97 AS INT), 1.00 FROM RANGE({first}, {first + 10})"
             )
-            base = self._log("bench.sales")
-            begun = base.time(version := base.version())
-            for table in tables:
-                while (at := held(table, version)) is None:
-                    time.sleep(0.005)
+            for table, took in self.arrivals(tables, held).items():
                 if n >= WARM_UP:
-                    seconds[table].append(self._log(table).time(at) - begun)
+                    seconds[table].append(took)
+        return seconds
+
+    def arrivals(self, tables: Iterable[str], held: Callable[[str, int], int | None] | None = None) -> dict[str, float]:
+        """Table -> seconds from the latest commit of the base table to its own commit that holds it. Waits for them."""
+        base, of = self.log("bench.sales"), held or self._held_by_ledger
+        version, seconds = base.version(), {}
+        # Where files were put together there is nothing to be brought further.
+        while not read_commit(version, base.actions(version)).changes_data:
+            version -= 1
+        begun = base.time(version)
+        for table in tables:
+            while (at := of(table, version)) is None:
+                time.sleep(0.005)
+            seconds[table] = self.log(table).time(at) - begun
         return seconds
 
     def _held_by_ledger(self, table: str, version: int) -> int | None:
         """The first version of a table of the chain that holds this version of the base, None if there is none yet."""
         source, needed = "bench.sales", version
         for name in MODELS:
-            log = self._log(name)
+            log = self.log(name)
             reached = None
             for at in range(log.version(), -1, -1):
                 entry = Entry.read(read_commit(at, log.actions(at)).user_metadata)
-                if entry is None or entry.sources[source].version < needed:
+                if entry is None:
+                    # Files were put together: the rows are those of the version before.
+                    continue
+                if entry.sources[source].version < needed:
                     break
                 reached = at
             if reached is None or name == table:
@@ -186,14 +206,14 @@ class Latency:
 
     def _held_by_stream(self, table: str, version: int) -> int | None:
         """The next version of the bare table: one commit of the base is one batch of the stream."""
-        reached = self._log(table).version()
+        reached = self.log(table).version()
         if reached == self._bare_version:
             return None
         self._bare_version = reached
         return reached
 
     def _bare_stream(self, checkpoint: str) -> Any:
-        start = self._log("bench.sales").version() + 1
+        start = self.log("bench.sales").version() + 1
         self.spark.conf.set("spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled", "true")
         stream = (
             self.spark.readStream.option("readChangeFeed", "true").option("startingVersion", start).table("bench.sales")
@@ -203,10 +223,10 @@ class Latency:
             batch.createOrReplaceTempView("batch")
             batch.sparkSession.sql(BARE_MERGE)
 
-        self._bare_version = self._log(BARE).version()
+        self._bare_version = self.log(BARE).version()
         return stream.writeStream.foreachBatch(merge).option("checkpointLocation", checkpoint).start()
 
-    def _log(self, name: str) -> Log:
+    def log(self, name: str) -> Log:
         if name not in self._logs:
             table = self.engine.table(name)
             assert table is not None

@@ -13,6 +13,9 @@ UPDATED = ("numTargetRowsUpdated", "numUpdatedRows")
 DELETED = ("numTargetRowsDeleted", "numDeletedRows")
 
 
+PACKING = "OPTIMIZE"
+"""The operation of a commit that put files together and changed no row."""
+
 REPLACING = "REPLACE TABLE"
 """In the operation of a commit that put another table in the place of the one before."""
 
@@ -56,7 +59,8 @@ def read_commit(version: int, actions: Iterable[dict[str, Any]]) -> Commit:
         changes,
         any("metaData" in a for a in listed),
         _rows(info, changes),
-        info.get("userMetadata"),
+        # Delta's auto compaction has that of the commit that set it off.
+        info.get("userMetadata") if info.get("operation") != PACKING else None,
         next((a["metaData"].get("id") for a in listed if "metaData" in a), None),
         int((info.get("operationMetrics") or {}).get("numOutputRows", 0)),
         sum(rows for rows, _ in counted),

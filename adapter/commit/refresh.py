@@ -40,6 +40,7 @@ from .outcome import Code, Outcome
 from .sources import Change, enabling, with_change_feed
 from .spec import RefreshMode, Spec
 from .temporal_plans import MANY_ROWS, Technique, among_versions, choose
+from .upkeep import keep_up
 
 DEFAULT_PROPERTIES = {"delta.enableDeletionVectors": "true"}
 """What a table is created with unless its tblproperties say otherwise. With deletion vectors a MERGE marks rows as gone
@@ -73,6 +74,7 @@ def refresh(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) 
         run = Refresh(spec, engine, seen)
         outcome = run.carry_out(decide(seen, spec, engine))
         due_in = run.next_due()
+        outcome = run.kept_up(outcome)
     except SqlError as error:
         raise problems.explained(error, spec) from error
     return replace(
@@ -135,6 +137,11 @@ class Refresh:
         waiting = next_instant(model.node, model.emission, Own(self.table, dict(model.columns)))
         micros = self.measure.number(print_sql(renderer.query(waiting)))
         return micros / 1_000_000 if micros else None
+
+    def kept_up(self, outcome: Outcome) -> Outcome:
+        """The outcome, once the table's small files are looked after."""
+        note = keep_up(self.engine, self.target, self.table, self.version) if self.target is not None else None
+        return replace(outcome, notes=(*outcome.notes, note)) if note else outcome
 
     def _unchanged(self, entry: Entry) -> Outcome:
         """Nothing to read. Versions that moved without data (OPTIMIZE, properties) are consumed at the next change."""

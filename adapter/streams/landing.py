@@ -14,6 +14,7 @@ from ..commit.engine import Table
 from ..commit.ledger import TXN_APP, TXN_VERSION
 from ..commit.look import KEY_PROPERTY, key_of
 from ..commit.problems import comparable
+from ..commit.upkeep import keep_up
 from ..errors import DynamicTableError, SourceError, TargetError
 from ..names import PREFIX
 from ..reading.relations import Kind
@@ -26,6 +27,9 @@ PROPERTY = "dbt_spark_dynamic.stream"
 
 CHECKPOINT = "_checkpoint"
 """In the table's folder. Delta passes over what begins with an underscore."""
+
+PACKING = "spark.databricks.delta.autoCompact.enabled"
+"""Under which Delta packs the small files of a table while it is followed, between its batches."""
 
 BATCH, UPSERTS = f"{PREFIX}batch", f"{PREFIX}upserts"
 
@@ -46,11 +50,12 @@ logging.getLogger("py4j.clientserver").addFilter(_is_news)
 
 @dataclass(frozen=True)
 class Landed:
-    """rows: that were read; before, after: versions of the table."""
+    """rows: that were read; before, after: versions of the table; note: what the user may want to see to."""
 
     rows: int
     before: int
     after: int
+    note: str | None = None
 
 
 def land(session: Any, stream: Stream) -> Landed:
@@ -70,7 +75,8 @@ def land(session: Any, stream: Stream) -> Landed:
             rows = sum(int(p["numInputRows"]) for p in query.recentProgress)
     except Exception as error:
         raise _failed(stream, error) from error
-    return Landed(rows, before, engine.version(table))
+    after = engine.version(table)
+    return Landed(rows, before, after, keep_up(engine, table, stream.table, after))
 
 
 def follow(session: Any, stream: Stream) -> None:
@@ -79,12 +85,16 @@ def follow(session: Any, stream: Stream) -> None:
         running = _following.get(stream.table)
         if running is not None and running.isActive:
             return
-        table = _prepared(session, ClassicEngine(session), stream)
+        engine = ClassicEngine(session)
+        table, asked = _prepared(session, engine, stream), engine.setting(PACKING)
         try:
-            writer = _writer(session, stream, table).trigger(processingTime="0 seconds")
-            _following[stream.table] = writer.start()
+            # A query has the settings that its session had when it was started.
+            engine.set(PACKING, asked or "true")
+            _following[stream.table] = _writer(session, stream, table).trigger(processingTime="0 seconds").start()
         except Exception as error:
             raise _failed(stream, error) from error
+        finally:
+            engine.set(PACKING, asked)
 
 
 def trouble(stream: Stream) -> DynamicTableError | None:

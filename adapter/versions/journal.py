@@ -65,7 +65,8 @@ def keep(spec: Spec, engine: Engine, keeping: Keeping, until: Mapping[str, int] 
     if seen.position is not None and seen.position.entry is not None:
         seen = _extended(seen, seen.position.entry, spec, engine)
     journal = Journal(spec, engine, seen, keeping)
-    return replace(journal.carry_out(decide(seen, spec, engine)), ignored=journal.ignored)
+    outcome = journal.carry_out(decide(seen, spec, engine))
+    return replace(journal.kept_up(outcome), ignored=journal.ignored)
 
 
 def _extended(seen: Seen, entry: Entry, spec: Spec, engine: Engine) -> Seen:

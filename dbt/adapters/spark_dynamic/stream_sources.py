@@ -43,6 +43,8 @@ class StreamSources(metaclass=AdapterMeta):
     def _land(self, stream: Stream) -> None:
         landed = land(self._session(), stream)
         logger.info(f"{stream.table}: {landed.rows} rows landed from {stream.format}")
+        if landed.note:
+            logger.warning(landed.note)
 
     def follow_streams(self, streams: Iterable[Stream]) -> None:
         """Lands what they have from now on, in the background. Raises DynamicTableError."""
