@@ -85,7 +85,14 @@ def main(rows: int, minutes: float) -> None:
     """Lag, memory and files of a watched chain while a writer goes on and on."""
     console = console_of(120)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("quarter", "commits", "lag p50", "p95", "memory", *(f"files of {name}" for name in MODELS)):
+    for heading in (
+        "quarter",
+        "commits",
+        "lag p50",
+        "p95",
+        "memory",
+        *(f"files of {name.removeprefix('bench.')}" for name in MODELS),
+    ):
         table.add_column(heading, justify="right")
     with benchmark_session(console) as (spark, _):
         run = Latency(spark, rows, 0)
