@@ -12,7 +12,11 @@ from itertools import pairwise
 from sqlglot import ErrorLevel, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
+from sqlglot.helper import seq_get
+from sqlglot.optimizer.simplify import simplify
 from sqlglot.tokens import TokenType
+
+from .pipes import PipesParser
 
 __all__ = [
     "ChangeFeed",
@@ -45,6 +49,9 @@ AGGREGATES_BY_NAME = frozenset(
 )
 """Aggregate functions of Spark that have no class of their own here."""
 
+AS_WRITTEN = frozenset("array_size get_json_object log2 log10 parse_json to_char unix_date".split())
+"""Functions that sqlglot prints as others, which give another value or type for some arguments, or not at all."""
+
 
 class ChangeFeed(exp.Expression):
     """`t WITH ('readChangeFeed'='true', …)`: the rows that left and came between two versions, both inclusive.
@@ -62,12 +69,31 @@ class Clock(exp.Expression):
     arg_types = {"this": True, "time": False}
 
 
+def _as_written(name: str) -> Callable[[list[exp.Expression]], exp.Expression]:
+    return lambda args: exp.Anonymous(this=name.upper(), expressions=args)
+
+
+def _picked(function: type[exp.Func]) -> Callable[[list[exp.Expression]], exp.Expression]:
+    """`first(x, true)` is `first(x) IGNORE NULLS`."""
+
+    def read(args: list[exp.Expression]) -> exp.Expression:
+        call = function(this=seq_get(args, 0))
+        ignored = seq_get(args, 1)
+        return exp.IgnoreNulls(this=call) if isinstance(ignored, exp.Boolean) and ignored.this else call
+
+    return read
+
+
 def _by_name(name: str) -> Callable[[list[exp.Expression]], exp.Expression]:
     return lambda args: exp.AnonymousAggFunc(this=name.upper(), expressions=args)
 
 
 class DeltaSpark(Spark):
-    class Parser(Spark.Parser):
+    class Tokenizer(Spark.Tokenizer):
+        # A quote within a string is written twice, since Spark 4.
+        STRING_ESCAPES = [*Spark.Tokenizer.STRING_ESCAPES, "'", '"']
+
+    class Parser(PipesParser):
         """Tells `FOR SYSTEM_TIME AS OF` from Delta's own time travel, and takes the ON that FLIP-132 writes behind
         `FROM a, b FOR SYSTEM_TIME AS OF a.t`."""
 
@@ -81,12 +107,17 @@ class DeltaSpark(Spark):
             "MEAN": exp.Avg.from_arg_list,
             "SOME": exp.LogicalOr.from_arg_list,
             "STD": exp.Stddev.from_arg_list,
+            "FIRST": _picked(exp.First),
+            "LAST": _picked(exp.Last),
             **{name.upper(): _by_name(name) for name in AGGREGATES_BY_NAME},
+            **{name.upper(): _as_written(name) for name in AS_WRITTEN},
         }
 
         STATEMENT_PARSERS = {
             **Spark.Parser.STATEMENT_PARSERS,
-            TokenType.TABLE: lambda self: exp.select("*").from_(self._parse_table_parts()),
+            TokenType.TABLE: lambda self: self._parse_pipe_syntax_query(
+                exp.select("*").from_(self._parse_table_parts())
+            ),
         }
 
         def parse(self, raw_tokens, sql=None):
@@ -152,16 +183,24 @@ def parse(sql: str) -> exp.Expression:
     Raises sqlglot.errors.SqlglotError where it is not Spark SQL that sqlglot knows."""
     from sqlglot import parse_one
 
-    tree = parse_one(sql, dialect=DIALECT).transform(_any_as_aggregate, copy=False)
+    tree = parse_one(sql, dialect=DIALECT).transform(_as_spark_means, copy=False)
     for node in tree.walk():
         node.comments = None
     return tree
 
 
-def _any_as_aggregate(node: exp.Expression) -> exp.Expression:
-    """`ANY(x)` is an aggregate, except beside a comparison."""
+def _as_spark_means(node: exp.Expression) -> exp.Expression | None:
+    """`ANY(x)` is an aggregate, except beside a comparison; what is listed without a delimiter has none between;
+    LIMIT ALL is none, and any other a number."""
     if isinstance(node, exp.Any) and not isinstance(node.parent, exp.Binary):
         return exp.LogicalOr(this=node.this.unnest())
+    if isinstance(node, exp.GroupConcat) and node.args.get("separator") is None:
+        node.set("separator", exp.Literal.string(""))
+    if isinstance(node, exp.Limit | exp.Offset):
+        if isinstance(node, exp.Limit) and node.expression.sql().upper() == "ALL":
+            return None
+        if not isinstance(node.expression, exp.Literal):
+            node.set("expression", simplify(node.expression))
     return node
 
 

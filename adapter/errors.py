@@ -63,6 +63,13 @@ class Bug(DynamicTableError):
     kind = "Bug"
 
 
+class EngineError(Exception):
+    """A statement that the engine refused or that failed. condition: the engine's name for what is wrong with the
+    statement, empty where that is not it."""
+
+    condition = ""
+
+
 class Volatility(Enum):
     """Whether a refused SELECT can give another result although none of its inputs changed."""
 

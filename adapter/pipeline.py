@@ -22,7 +22,7 @@ from .algebra.nodes import Node, Project
 from .algebra.prune import prune
 from .algebra.show import show
 from .dialect import SqlglotError, parse, print_sql
-from .errors import Refusal, Volatility
+from .errors import Bug, EngineError, Refusal, Volatility
 from .reading.functions import declare
 from .reading.lower import Lowering
 from .reading.refuse import refuse
@@ -95,7 +95,7 @@ def compile_model(
     """
 
     def ask(node: Node) -> tuple[str, ...]:
-        return tuple(t for _, t in types_of(print_sql(Renderer(undated).query(node), copy=False)))
+        return tuple(t for _, t in columns_of(node, types_of))
 
     try:
         tree = parse(sql)
@@ -130,14 +130,40 @@ def compile_model(
         named = emitted(named, emission) if emission is not None else named
         fingerprint = _digest(show(named), result)
         return Model(sql, result, dict(lowering.sources), fingerprint, node=named, tree=tree, emission=emission)
+    except Bug as bug:
+        # A table that is computed whole is right, if slow; one that is not there helps nobody.
+        refusal = Refusal("the SELECT", f"is read wrongly here ({bug.what})", "please report it")
+        return _recomputed(sql, tree, result, catalog, refusal)
     except Refusal as refusal:
-        if is_temporal(tree):
-            raise only_maintained(refusal) from refusal
-        sources = tables_of(tree, catalog)
-        if any(is_volatile(t) for t in (tree, *sources.trees)):
-            refusal.volatility = Volatility.VOLATILE
-        text = print_sql(tree) + "".join(sorted(r.view.sql for r in sources.views if r.view))
-        return Model(sql, result, sources.tables, _digest(text, result), refusal=refusal, tree=tree)
+        return _recomputed(sql, tree, result, catalog, refusal)
+
+
+def _recomputed(sql: str, tree: exp.Expression, result: Columns, catalog: Catalog, refusal: Refusal) -> Model:
+    if is_temporal(tree):
+        raise only_maintained(refusal) from refusal
+    sources = tables_of(tree, catalog)
+    if any(is_volatile(t) for t in (tree, *sources.trees)):
+        refusal.volatility = Volatility.VOLATILE
+    try:
+        text = print_sql(tree)
+    except SqlglotError:
+        text = sql
+    text += "".join(sorted(r.view.sql for r in sources.views if r.view))
+    return Model(sql, result, sources.tables, _digest(text, result), refusal=refusal, tree=tree)
+
+
+def columns_of(node: Node, types_of: TypesOf) -> Columns:
+    """Columns and types of what has been read, printed again. Raises Refusal where that is not SQL that Spark knows."""
+    try:
+        return types_of(print_sql(Renderer(undated).query(node), copy=False))
+    except SqlglotError as error:
+        raise Refusal("the SELECT", f"cannot be printed again ({str(error).splitlines()[0]})") from error
+    except EngineError as error:
+        if not error.condition:
+            raise
+        raise Refusal(
+            "the SELECT", f"is refused by Spark when it is read and printed again ({error.condition})"
+        ) from error
 
 
 def _reordered(names: list[str], read: tuple[str, ...]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..errors import EngineError
 from ..reading.relations import Columns, Kind, View
 
 DESCRIBE = "DESCRIBE QUERY "
@@ -62,7 +63,7 @@ class Written:
         return cls(*(int(counts[c]) for c in MERGE_COUNTS))
 
 
-class SqlError(Exception):
+class SqlError(EngineError):
     """A statement that Spark refused or that failed. condition: Spark's or Delta's error class, if it has one;
     statement: the SQL that lines of the message speak of, empty where that is not known."""
 

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from ..algebra.clock import WATERMARK, Reading, read_by
 from ..algebra.kept import is_kept
 from ..algebra.keys import SourceKeys, unique_key
-from ..dialect import print_sql, without_as_of
+from ..dialect import without_as_of
 from ..errors import Impossible, Refusal, TargetError
-from ..pipeline import Model, compile_model
+from ..pipeline import Model, columns_of, compile_model
 from ..reading.relations import Kind
 from ..reading.temporal import only_maintained
-from ..sparksql.reads import Span, undated
-from ..sparksql.render import Renderer
+from ..sparksql.reads import Span
 from . import problems
 from .catalog import SessionCatalog
 from .clock import reading
@@ -146,10 +145,13 @@ def _understood(model: Model, engine: Engine) -> Model:
     """A SELECT with other types once read and printed again was not understood: it is recomputed as written."""
     if model.node is None:
         return model
-    printed = engine.columns(print_sql(Renderer(undated).query(model.node)))
-    if [t for _, t in printed] == [t for _, t in model.columns]:
-        return model
-    refusal = Refusal("the SELECT", "has other types when it is read and printed again")
+    try:
+        printed = columns_of(model.node, engine.columns)
+        if [t for _, t in printed] == [t for _, t in model.columns]:
+            return model
+        refusal = Refusal("the SELECT", "has other types when it is read and printed again")
+    except Refusal as unprintable:
+        refusal = unprintable
     if model.temporal:
         raise only_maintained(refusal)
     return replace(model, node=None, refusal=refusal)

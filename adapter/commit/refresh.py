@@ -15,7 +15,7 @@ from ..algebra.clock import WATERMARK
 from ..algebra.nodes import AsOf, Time
 from ..changes.additive import Own
 from ..changes.emitted import next_instant
-from ..dialect import print_sql
+from ..dialect import SqlglotError, print_sql
 from ..errors import Bug, Refusal
 from ..names import aside
 from ..pipeline import Model
@@ -353,7 +353,7 @@ class Refresh:
 
         try:
             return print_sql(pinned(self.model.tree, self.catalog, read), pretty=True)
-        except Refusal:
+        except (Refusal, SqlglotError):
             return self.spec.sql
 
     def _entry(

@@ -44,9 +44,21 @@ def _inside_another(call: exp.Expression) -> bool:
 
 
 def over(tree: exp.Expression, columns: Mapping[exp.Expression, exp.Expression]) -> exp.Expression:
-    """A copy with each sub-expression that has a column replaced by it."""
+    """A copy with each sub-expression that has a column replaced by it. Its own parentheses make no difference to which
+    it is: the tree says what they do."""
+    if tree.find(exp.Paren) is None:
+        return tree.copy().transform(lambda node: columns[node].copy() if node in columns else node, copy=False)
+    plain = {_bare(e): c for e, c in columns.items()}
 
     def put(node: exp.Expression) -> exp.Expression:
-        return columns[node].copy() if node in columns else node
+        found = plain.get(_bare(node))
+        return node if found is None else found.copy()
 
     return tree.copy().transform(put, copy=False)
+
+
+def _bare(tree: exp.Expression) -> exp.Expression:
+    """Without its parentheses."""
+    if tree.find(exp.Paren) is None:
+        return tree
+    return tree.copy().transform(lambda node: node.unnest() if isinstance(node, exp.Paren) else node, copy=False)

@@ -76,7 +76,7 @@ class _Reader:
         if isinstance(e, exp.Literal) and not e.is_string:
             return self.outputs[int(e.name) - 1][1].copy()
         aliases = {name.lower(): tree for name, tree in reversed(self.outputs)}
-        return scalar(resolve(e, self.scope, aliases), "GROUP BY")
+        return scalar(resolve(e, self.scope, aliases), "GROUP BY").unnest()
 
     def sets(self, e: exp.Expression) -> Sets:
         """The grouping sets that one element stands for."""
@@ -167,5 +167,5 @@ def _marked(mark: exp.Expression, groups, members) -> exp.Expression:
     asked = mark.expressions or list(groups)
     bits = 0
     for e in asked:
-        bits = bits * 2 + (e not in members)
+        bits = bits * 2 + (e.unnest() not in members)
     return exp.cast(exp.Literal.number(bits), "bigint" if isinstance(mark, exp.GroupingId) else "tinyint")

@@ -111,3 +111,12 @@ def _equality(join: Join, part: Expr) -> tuple[Expr, Expr, bool] | None:
         if a.columns <= right and b.columns <= left:
             return b, a, safe
     return None
+
+
+def parts(predicate: exp.Expression) -> list[exp.Expression]:
+    """The conditions of which each has to be met."""
+    while isinstance(predicate, exp.Paren):
+        predicate = predicate.this
+    if isinstance(predicate, exp.And):
+        return [p for side in (predicate.this, predicate.expression) for p in parts(side)]
+    return [predicate]

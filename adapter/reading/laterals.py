@@ -17,9 +17,11 @@ from sqlglot import exp
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Aggregate, Node, Project
 from ..names import PREFIX
+from .first_rows import by_places
 from .one_row import is_one_row
+from .pulled_up import pull_up
 from .refuse import refuse
-from .scope import Scope
+from .scope import PLACED, Scope
 from .windows import named_windows
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ def lateral(tree: exp.Expression, outer: Scope, lowering: Lowering, ctes: Mappin
     whole.this.set("with_", None)
     selects, read = _selects(whole), {}
     for select in selects:
+        pull_up(select, outer, lowering, ctes)
         _read_outside(select, read, outer, lowering, ctes)
     if not read:
         return None
@@ -102,6 +105,9 @@ def _read_outside(
         return _of_domain(read.setdefault(node.name, f"{PREFIX}outside_{len(read)}"))
 
     for reference in list(select.find_all(exp.Column)):
+        if reference.meta.get(PLACED):
+            reference.replace(in_domain(reference))
+            continue
         if isinstance(reference.this, exp.Star) or inside.lookup(reference) is not None:
             continue
         nested = reference.find_ancestor(exp.Query) is not select
@@ -128,7 +134,7 @@ def _by_domain(select: exp.Select, keys: list[str]) -> None:
         if not group.expressions or any(group.args.get(a) for a in ("rollup", "cube", "grouping_sets")):
             raise refuse("a correlated subquery", "has GROUPING SETS", group, "write it as a join")
         group.set("expressions", [*group.expressions, *map(_of_domain, keys)])
-    _limit(select, keys)
+    by_places(select, list(map(_of_domain, keys)))
     domain = exp.Join(this=exp.Table(this=exp.to_identifier(DOMAIN)), kind="CROSS")
     if select.args.get("from_") is None:
         select.set("from_", exp.From(this=domain.this))
@@ -150,45 +156,6 @@ def _distinct(select: exp.Select) -> None:
 def _windows_of(select: exp.Select, clause: str) -> list[exp.Window]:
     tree = select.args.get(clause)
     return list(tree.find_all(exp.Window)) if tree is not None else []
-
-
-def _limit(select: exp.Select, keys: list[str]) -> None:
-    """LIMIT and OFFSET as places in an order of the rows of one key."""
-    limit, offset, order = (select.args.get(a) for a in ("limit", "offset", "order"))
-    select.set("order", None)
-    if limit is None and offset is None:
-        return
-    if order is None:
-        raise refuse("LIMIT without ORDER BY", "keeps whichever rows come first", limit or offset)
-    if select.args.get("distinct") or select.args.get("qualify"):
-        why = "has a LIMIT beside QUALIFY, or beside DISTINCT of groups"
-        raise refuse("a correlated subquery", why, limit or offset, "write it as a join")
-    by = [_ordered(o, select) for o in order.expressions]
-    place = exp.Window(
-        this=exp.RowNumber(), partition_by=list(map(_of_domain, keys)), order=exp.Order(expressions=by), over="OVER"
-    )
-    skipped = offset.expression.copy() if offset is not None else exp.Literal.number(0)
-    conditions = [exp.GT(this=place.copy(), expression=skipped)] if offset is not None else []
-    if limit is not None:
-        last = limit.expression.copy()
-        last = exp.Add(this=last, expression=skipped.copy()) if offset is not None else last
-        conditions.append(exp.LTE(this=place, expression=last))
-    select.set("limit", None)
-    select.set("offset", None)
-    select.set("qualify", exp.Qualify(this=exp.and_(*conditions)))
-
-
-def _ordered(ordered: exp.Ordered, select: exp.Select) -> exp.Ordered:
-    """With a place or a name of the SELECT list written out, which a window does not know."""
-    named = {e.alias.lower(): e.unalias() for e in select.expressions if isinstance(e, exp.Alias)}
-    by = ordered.this
-    if isinstance(by, exp.Literal) and not by.is_string:
-        by = select.expressions[int(by.name) - 1].unalias()
-    elif isinstance(by, exp.Column) and len(by.parts) == 1:
-        by = named.get(by.name.lower(), by)
-    new = ordered.copy()
-    new.set("this", by.copy())
-    return new
 
 
 def _of_domain(name: str) -> exp.Column:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, column, columns
-from ..algebra.nodes import Join, JoinKind, Node, Project, Scan, UnionAll, Unit
+from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Project, Scan, UnionAll, Unit
 from ..dialect import as_of
 from .expand import View, expand
 from .functions import declare
 from .generators import generated, number_range, width
-from .joins import full, on
+from .joins import full, on, parts, place
 from .laterals import equal_outside, lateral, named_apart, one_by_one, unwrapped
 from .one_row import holds, is_one_row, where_it_holds
 from .pivots import as_select
@@ -26,9 +26,9 @@ from .relations import Catalog, Kind, Relation, Typer
 from .renaming import cast_to, fresh, renamed
 from .scalars import scalar
 from .scope import Item, Scope, resolve
-from .select_list import has_limit, lower_select_list, top, unordered
+from .select_list import has_limit, lower_select_list, top, unordered, written_out
 from .set_operations import combined
-from .subqueries import Subqueries, parts, whole_clauses
+from .subqueries import Subqueries, whole_clauses
 from .temporal import Versions, check_keys, versions
 from .types import Types
 from .windows import named_windows
@@ -113,14 +113,14 @@ class Lowering:
         if order is None:
             return unordered(tree, node)
         names = {n.lower(): n for n in node.columns}
-        keys = []
-        for o in order.expressions:
+        keys, by = [], written_out(order, len(node.columns))
+        for o in by:
             ordinal = isinstance(o.this, exp.Literal) and not o.this.is_string
             key = node.columns[int(o.this.name) - 1] if ordinal else names.get(o.this.name.lower())
             if key is None or not (ordinal or isinstance(o.this, exp.Column)):
                 raise refuse("ORDER BY of a set operation", "orders by what is not one of its columns", o)
             keys.append(key)
-        return top(node, keys, order.expressions, tree)
+        return top(node, keys, by, tree)
 
     def _one_type(self, inputs: tuple[Node, ...]) -> tuple[Node, ...]:
         """The inputs, cast to the types of their union: a term of the change with one input must have them too."""
@@ -161,13 +161,26 @@ class Lowering:
             elif isinstance(join.this.this, exp.Subquery):
                 node = self._per_row(node, join, scope, ctes)
             else:
-                node = self._lateral(node, join.this, scope)
+                node = self._generated(node, join, scope)
         for view in (select.args.get("laterals") or []) if select is not None else []:
             node = self._lateral(node, view, scope)
         return node
 
-    def _lateral(self, node: Node, view: exp.Lateral, scope: Scope) -> Node:
-        """What a generator makes of each row, as one more FROM item."""
+    def _generated(self, left: Node, join: exp.Join, scope: Scope) -> Node:
+        """A generator that is joined to: JOIN LATERAL explode(…)."""
+        side, condition = (join.args.get("side") or "").upper(), join.args.get("on")
+        kind = (join.args.get("kind") or "").upper()
+        always = condition is None or (isinstance(condition, exp.Boolean) and condition.this)
+        if JOINS.get((side, kind)) not in (JoinKind.INNER, JoinKind.LEFT) or side in ("RIGHT", "FULL"):
+            raise refuse(f"{side} {kind} JOIN LATERAL".replace("  ", " "), "has no law of change here yet", join)
+        if side and not always:
+            raise refuse("a LEFT JOIN LATERAL of a generator", "has a condition", join, "write it as a subquery")
+        self._only(join, {"this", "on", "kind", "side", "hint"}, "a JOIN LATERAL")
+        node = self._lateral(left, join.this, scope, outer=bool(side))
+        return node if always else place(node, Expr.of(scalar(resolve(condition, scope, {}), "ON")))
+
+    def _lateral(self, node: Node, view: exp.Lateral, scope: Scope, *, outer: bool = False) -> Node:
+        """What a generator makes of each row, as one more FROM item. outer: every row stays, if only with NULLs."""
         call = resolve(view.this, scope, {})
         alias = view.args.get("alias")
         users = tuple(c.name for c in alias.columns) if alias is not None else ()
@@ -175,7 +188,7 @@ class Lowering:
         made = tuple(scope.reserve(name) for name in users)
         name = alias.name if alias is not None else ""
         scope.add(Item(name, ((name.lower(),),) if name else (), tuple(zip(users, made, strict=True))))
-        return generated(node, call, made, outer=bool(view.args.get("outer")))
+        return generated(node, call, made, outer=outer or bool(view.args.get("outer")))
 
     def _per_row(self, left: Node, join: exp.Join, scope: Scope, ctes: Mapping[str, Node]) -> Node:
         """A subquery of FROM that reads the rows of the items before it."""
@@ -214,17 +227,26 @@ class Lowering:
         asked = [p for p in parts(condition) if p.find(exp.Query)]
         plain = [p for p in parts(condition) if not p.find(exp.Query)]
         if join.kind is not JoinKind.INNER:
-            outside = len(scope.correlated)
+            if set(join.left.columns) & _named(exp.and_(*asked), scope):
+                return self._on_pairs(join, condition, scope, ctes)
             right = Subqueries(self, scope, ctes).where(join.right, exp.and_(*asked))
-            if len(scope.correlated) > outside:
-                raise refuse(
-                    "a subquery in ON", "reads the other side of an outer join", condition, "write it as a join"
-                )
             same = tuple(zip(join.right.columns, columns(join.right.columns), strict=True))
             join = replace(join, right=Project(right, same))
         if plain:
             join = self._on(join, exp.and_(*plain), scope)
         return join if join.kind is not JoinKind.INNER else Subqueries(self, scope, ctes).where(join, exp.and_(*asked))
+
+    def _on_pairs(self, join: Join, condition: exp.Expression, scope: Scope, ctes: Mapping[str, Node]) -> Join:
+        """An outer join under an ON whose subqueries read its left side: what the ON reads of that side, each value
+        once, is joined to the right side as an inner join is, and the left side's rows to those pairs."""
+        named = _named(condition, scope)
+        read = [c for c in join.left.columns if c in named]
+        values = Aggregate(join.left, tuple((c, column(c)) for c in read)) if read else Unit()
+        pairs = self._on_subqueries(Join(values, join.right), condition, scope, ctes)
+        keys = {c: scope.reserve(c) for c in read}
+        outputs = [(keys.get(c, c), column(c)) for c in (*read, *join.right.columns)]
+        equalities = tuple((column(c), column(key), True) for c, key in keys.items())
+        return Join(join.left, Project(pairs, tuple(outputs)), equalities, kind=join.kind)
 
     def _on(self, join: Join, condition: exp.Expression, scope: Scope, *, keeps_right: bool = False) -> Join:
         """The join under its ON. keeps_right: rows of the right side that fail it are shown too."""
@@ -416,6 +438,12 @@ def is_group(tree: exp.Expression) -> bool:
     if isinstance(within, exp.Subquery):
         return bool(within.alias or within.args.get("joins")) or is_group(within)
     return not isinstance(within, exp.Query)
+
+
+def _named(tree: exp.Expression, scope: Scope) -> set[str]:
+    """The plan's columns that names in an expression, or in its subqueries, may mean."""
+    found = (scope.lookup(c) for c in tree.find_all(exp.Column) if not isinstance(c.this, exp.Star))
+    return {c.name for f in found if f is not None for c in f.find_all(exp.Column)}
 
 
 def _listed(tree: exp.Expression) -> list[exp.Expression]:

@@ -132,11 +132,20 @@ def _order(tree: exp.Select, outputs: list[Output], resolved) -> list[exp.Ordere
     if clause is None:
         return []
     order = []
-    for o in clause.expressions:
+    for o in written_out(clause, len(outputs)):
         ordinal = isinstance(o.this, exp.Literal) and not o.this.is_string
         e = outputs[int(o.this.name) - 1][1].copy() if ordinal else resolved(o.this, "ORDER BY", aliases_first=True)
         order.append(exp.Ordered(this=e, desc=o.args.get("desc"), nulls_first=o.args.get("nulls_first")))
     return order
+
+
+def written_out(clause: exp.Order, columns: int) -> list[exp.Ordered]:
+    """What is ordered by, with every place for ORDER BY ALL."""
+    first = clause.expressions[0]
+    if not (isinstance(first.this, exp.Var) and first.this.name.upper() == "ALL"):
+        return list(clause.expressions)
+    how = {k: first.args.get(k) for k in ("desc", "nulls_first")}
+    return [exp.Ordered(this=exp.Literal.number(i + 1), **how) for i in range(columns)]
 
 
 def _made(selected: exp.Expression, scope: Scope, subqueries: Subqueries, made: Made) -> list[Output]:

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ..algebra.expressions import Expr, column, operand
+from ..algebra.expressions import Expr, column, columns, operand
 from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Project
 from .aggregates import aggregate_calls, over
-from .joins import on, place
+from .joins import on, parts, place
 from .laterals import Lateral, equal_outside, lateral, named_apart, unwrapped
+from .negations import negated_inside
 from .one_row import as_values, is_one_row
 from .open_values import LISTED, closed
+from .pulled_up import pull_up
 from .refuse import refuse
 from .scalars import scalar
 from .scope import Scope, placed, resolve, settled_names
@@ -54,7 +56,7 @@ class Subqueries:
     def where(self, node: Node, predicate: exp.Expression) -> Node:
         """The rows that meet the predicate, still in the user's names."""
         plain: list[Expr] = []  # Those that nothing has been joined for since.
-        for part in parts(as_values(predicate.copy())):
+        for part in parts(as_values(negated_inside(predicate.copy()))):
             negated, test = _test(part)
             kind = JoinKind.ANTI if negated else JoinKind.SEMI
             if isinstance(test, exp.Exists) and isinstance(test.this, exp.Query):
@@ -89,7 +91,7 @@ class Subqueries:
                 return self._value(node)
             return node
 
-        return _outermost(as_values(tree.copy()), put)
+        return _outermost(as_values(negated_inside(tree.copy())), put)
 
     def attached(self, node: Node, names: frozenset[str] | None = None) -> Node:
         """The rows with the columns that stand for subqueries: of all that wait, or of those names."""
@@ -170,7 +172,24 @@ class Subqueries:
     def _in_value(self, test: exp.In, *, negated: bool) -> exp.Expression:
         """As Spark has it, never NULL: IN is whether a row matches, NOT IN whether none does and no NULL leaves it
         open. (The standard would have NULL where it is open; a condition cannot tell, a SELECT list can.)"""
-        inner = self._asked(test)
+        if self._lateral(test.args["query"]) is not None:
+            return self._in_per_row(test, negated=negated)
+        return self._in_inner(self._asked(test), test, negated=negated)
+
+    def _in_per_row(self, test: exp.In, *, negated: bool) -> exp.Expression:
+        """The same of a subquery that is computed for each value outside, which waits for those values."""
+        name = self.scope.reserve("subquery")
+
+        def join(node: Node) -> Node:
+            waiting = set(self.waiting)
+            value = Expr.of(self._in_inner(self._asked(test, node), test, negated=negated))
+            node = self.attached(node, frozenset(set(self.waiting) - waiting))
+            return Project(node, (*zip(node.columns, columns(node.columns), strict=True), (name, value)))
+
+        self.waiting[name] = join
+        return placed(name)
+
+    def _in_inner(self, inner: Inner, test: exp.In, *, negated: bool) -> exp.Expression:
         if len(inner.values) != 1:
             return self._tuple_in_value(inner, test, negated=negated)
         value = inner.values[0]
@@ -287,6 +306,7 @@ class Subqueries:
             return self._whole(tree)
         scope = Scope(parent=self.scope)
         ctes = self.lowering.with_ctes(select, ctes)
+        pull_up(select, self.scope, self.lowering, ctes)
         rows = self.lowering.rows(select, scope, ctes)
         within = Subqueries(self.lowering, scope, ctes)
         values = []
@@ -344,15 +364,6 @@ def _keeps_one(select: exp.Select) -> bool:
 
 def _is_star(selected: exp.Expression) -> bool:
     return isinstance(selected, exp.Star) or (isinstance(selected, exp.Column) and isinstance(selected.this, exp.Star))
-
-
-def parts(predicate: exp.Expression) -> list[exp.Expression]:
-    """The conditions of which each has to be met."""
-    while isinstance(predicate, exp.Paren):
-        predicate = predicate.this
-    if isinstance(predicate, exp.And):
-        return [p for side in (predicate.this, predicate.expression) for p in parts(side)]
-    return [predicate]
 
 
 def _test(tree: exp.Expression) -> tuple[bool, exp.Expression]:

@@ -262,6 +262,32 @@ SHAPES: dict[str, str] = {
         "b.store UNION ALL SELECT store, qty, 0 FROM x"
     ),
     "picks_over": "SELECT store, qty, MAX_BY(qty, qty) OVER (PARTITION BY store) AS m FROM sales",
+    "groups_by_a_computed_alias": (
+        "SELECT qty % 2 AS odd, (qty + store) + 1 AS s, COUNT(*) AS n FROM sales GROUP BY odd, qty + store + 1 HAVING "
+        "odd < 2"
+    ),
+    "derived_tables_of_the_row_outside": (
+        "SELECT t.store, (SELECT COUNT(*) FROM (SELECT DISTINCT s.item FROM sales s WHERE s.store = t.store) d) AS n, "
+        "(SELECT MAX(q) FROM (SELECT SUM(s.qty) AS q FROM sales s WHERE s.store = t.store AND s.qty > 0 GROUP BY "
+        "s.item) d) AS q FROM stores t"
+    ),
+    "tests_of_derived_tables_of_the_row_outside": (
+        "SELECT t.store, t.city FROM stores t WHERE EXISTS (SELECT 1 FROM (SELECT * FROM (SELECT s.qty, s.item FROM "
+        "sales s WHERE s.store < t.store) d) e WHERE e.item = t.city) OR t.store IN (SELECT k FROM (SELECT s.store AS "
+        "k, COUNT(*) AS n FROM sales s WHERE s.item = t.city GROUP BY s.store) d WHERE n > 1)"
+    ),
+    "first_rows_of_derived_tables_of_the_row_outside": (
+        "SELECT t.store, (SELECT SUM(q) FROM (SELECT s.qty AS q FROM sales s WHERE s.store = t.store ORDER BY q DESC "
+        "LIMIT 2) d) AS two FROM stores t WHERE EXISTS (SELECT 1 FROM (SELECT i.kind, i.item, RANK() OVER (ORDER BY "
+        "i.price DESC) AS r FROM items i WHERE i.kind = t.store) d WHERE d.r = 2)"
+    ),
+    "not_over_alternatives": (
+        "SELECT s.store, s.qty FROM sales s WHERE NOT (s.store IN (SELECT store FROM stores) OR s.qty > 1)"
+    ),
+    "left_on_exists_for_the_left_side": (
+        "SELECT s.qty, t.city FROM sales s LEFT JOIN stores t ON s.store = t.store AND EXISTS (SELECT 1 FROM items i "
+        "WHERE i.kind = s.qty)"
+    ),
 }
 """Construct -> SELECT."""
 
@@ -346,6 +372,27 @@ OF_SPARK: dict[str, str] = {
         "SELECT store, CORR(qty, store) AS c, COVAR_POP(qty, store) AS p, SKEWNESS(qty) AS s, KURTOSIS(qty) AS k, "
         "REGR_COUNT(qty, store) AS r, MODE(qty, TRUE) AS m, TRY_SUM(qty) AS t, STD(qty) AS d, SOME(online) AS o, "
         "ANY(online) AS a FROM sales GROUP BY store"
+    ),
+    "pipes": (
+        "FROM sales |> WHERE qty >= 0 |> SELECT store, qty, item |> ORDER BY ALL |> LIMIT 5 |> WHERE item <> 'a' |> "
+        "EXTEND qty + 1 AS more |> AGGREGATE COUNT(*) AS n, SUM(more) AS q GROUP BY store AS s |> AS x |> FULL JOIN "
+        "stores t ON t.store = x.s AND n > 0 |> SELECT DISTINCT x.s, q, t.city, t.area |> DROP area |> UNION ALL "
+        "(FROM items |> SELECT kind, kind, item)"
+    ),
+    "left_lateral_generator": (
+        "SELECT s.id, v.x, w.y FROM sales s LEFT JOIN LATERAL EXPLODE(IF(qty > 1, ARRAY(qty, store), NULL)) v(x) ON "
+        "TRUE JOIN LATERAL EXPLODE(ARRAY(id, store)) w(y) ON w.y > 1"
+    ),
+    "order_by_all": "SELECT store, qty FROM sales UNION ALL SELECT kind, 1 FROM items ORDER BY ALL DESC LIMIT 1 + 2",
+    "in_groups_as_a_value": (
+        "SELECT t.store, t.store IN (SELECT s.qty FROM sales s WHERE s.store = t.store GROUP BY s.qty HAVING COUNT(*) "
+        "> 1) AS a, CASE WHEN t.store NOT IN (SELECT s.qty FROM sales s WHERE s.item = t.city UNION SELECT i.kind FROM "
+        "items i WHERE i.item = t.city) THEN 1 ELSE 0 END AS b FROM stores t"
+    ),
+    "functions_as_written": (
+        "SELECT store, LISTAGG(item) WITHIN GROUP (ORDER BY item) AS l, MAX('it''s') AS q, TO_CHAR(SUM(price), "
+        "'999.99') AS p, LOG10(SUM(qty)) AS g, UNIX_DATE(MAX(day)) AS d, ARRAY_SIZE(IF(SUM(qty) > 2, ARRAY(1), NULL)) "
+        "AS z FROM sales GROUP BY store"
     ),
 }
 """Constructs that have another meaning, or another order of columns, for Spark than for DuckDB."""
