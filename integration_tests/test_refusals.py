@@ -66,6 +66,11 @@ def test_two_columns_of_one_name(tables: Maintained) -> None:
     assert "two columns named k" in refused(tables, ConfigError, sql="SELECT a.k, b.k FROM t a JOIN t b ON a.k = b.k")
 
 
+def test_a_column_without_a_name(tables: Maintained) -> None:
+    said = refused(tables, ConfigError, sql="SELECT k, COUNT(*) FROM t GROUP BY k")
+    assert "count(1) has a name that a Delta table cannot have" in said and "count(1) AS …" in said
+
+
 def test_a_target_that_is_not_delta(tables: Maintained) -> None:
     tables.sql("CREATE TABLE m USING parquet AS SELECT 1 AS k")
     with pytest.raises(TargetError, match="parquet format, not a Delta table"):

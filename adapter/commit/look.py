@@ -57,6 +57,8 @@ def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> 
     _check_target(target, spec)
     problems.check_properties(spec)
     model = _read(spec, engine, catalog)
+    properties = {**((target.properties or {}) if target is not None else {}), **spec.properties}
+    problems.check_storable([name for name, _ in model.columns], properties, spec)
     source_keys = {n: k for n, t in catalog.tables.items() if (k := key_of(t)) and _is_maintained(t, engine)}
     key, checked = _keys(model, source_keys, spec)
     if model.node is not None and is_kept(model.node):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from ..algebra.clock import reads
@@ -14,7 +15,11 @@ from ..errors import ConfigError, ConflictError, DynamicTableError, Impossible, 
 from ..names import is_reserved
 from ..pipeline import Model
 from .engine import DESCRIBE, SqlError
+from .evolve import MAPPING
 from .spec import ChangelogMode, RefreshMode, Spec
+
+UNSTORABLE = frozenset(" ,;{}()\n\t=")
+"""What Delta has in no name of a column, unless the table maps names."""
 
 CONFLICTS = (
     "DELTA_CONCURRENT",
@@ -137,6 +142,21 @@ def check_names(names: list[str], spec: Spec) -> None:
                 remedy="give one of them another name with AS, or list the columns instead of using *",
             )
         seen.add(name.lower())
+
+
+def check_storable(names: list[str], properties: Mapping[str, str], spec: Spec) -> None:
+    """Raises ConfigError for column names that a Delta table with these properties refuses: what Spark calls an
+    expression without a name, most often."""
+    if {k.lower(): v.lower() for k, v in properties.items()}.get(MAPPING.lower(), "none") != "none":
+        return
+    for name in names:
+        if UNSTORABLE & set(name):
+            raise ConfigError(
+                f"the column {name} has a name that a Delta table cannot have.",
+                where=spec.place,
+                why="there are no spaces and none of ,;{}()= in the names of its columns",
+                remedy=f"give it a name with AS: {name} AS …",
+            )
 
 
 def upsert_without_key(names: list[str], spec: Spec) -> ConfigError:
