@@ -7,8 +7,8 @@ that the table held; and says of each result whether an instant of its own lay o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlglot import exp
 
 from dbt_spark_dynamic.algebra.clock import CLOCK, reads
 from dbt_spark_dynamic.algebra.emission import Emission
@@ -23,6 +24,7 @@ from dbt_spark_dynamic.algebra.nodes import Aggregate, Filter, Node, Scan, Semi,
 from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.change_plan import Shape
 from dbt_spark_dynamic.changes.plan import plan
+from dbt_spark_dynamic.dialect import parse
 from dbt_spark_dynamic.pipeline import compile_model
 
 from .clicks import TABLES, Click, click_scripts
@@ -138,8 +140,10 @@ SHAPES: dict[str, tuple[str, Results, Any]] = {
 class Definition:
     """The table, as it is to be after each refresh."""
 
-    def __init__(self, results: Results, emission: Emission, *, sessions: bool) -> None:
+    def __init__(self, results: Results, emission: Emission, read: Collection[str], *, sessions: bool) -> None:
+        """read: the columns of the clicks that the query reads: of others no change is one."""
         self.results, self.emission, self.sessions = results, emission, sessions
+        self.unread = {f.name: None for f in fields(Click) if f.name not in read}
         self.held: dict[tuple, Result] = {}
         self.newest: datetime | None = None
         self.clicks: tuple[Click, ...] = ()
@@ -157,8 +161,8 @@ class Definition:
 
     def refresh(self, clicks: tuple[Click, ...], before: datetime | None, now: datetime | None) -> None:
         old, new = ({r.key: r for r in self.results(c)} for c in (self.clicks, clicks))
-        changed = Counter(self.clicks)
-        changed.subtract(clicks)
+        changed = Counter(replace(c, **self.unread) for c in self.clicks)
+        changed.subtract(replace(c, **self.unread) for c in clicks)
         self.too_late += sum(abs(n) * self._over(c, before) for c, n in changed.items() if c.time is not None)
         self.clicks = clicks
         made = {k for some in (self.held, new) for k, r in some.items() if self._due(r, before, now)}
@@ -236,7 +240,8 @@ def follows_its_definition(duck: Duck, shape: str, emission: Emission, seed: int
     table = Maintained(
         duck, sql, by_key=by_key, columns=columns, emission=emission, late_by=f"'{late_by}' MINUTE"
     )  # fmt: skip
-    expected = Definition(results, emission, sessions=shape == "sessions")
+    read = {c.name for c in parse(sql).find_all(exp.Column)}
+    expected = Definition(results, emission, read, sessions=shape == "sessions")
     before, changes = None, 0
     for version, clicks in enumerate(states):
         now = expected.clock(clicks, late_by)
