@@ -207,11 +207,11 @@ class Applier:
         if self.key:
             upserts = pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
             return self._upsert(self.key, technique or "merge", upserts)
-        pin("held", sql.copies_held(self.spec.target, CHANGE, self.names))
+        pin("held", sql.copies_held(self.spec.target, CHANGE, self.columns))
         self._check_held()
         bounds = self._bounds(HELD, self.names)
         name = technique or "retract"
-        self._write(name, sql.merge_retractions(self.spec.target, CHANGE, HELD, self.names, bounds))
+        self._write(name, sql.merge_retractions(self.spec.target, CHANGE, HELD, self.columns, bounds))
         return Applied(name, came, 0, left)
 
     def _upsert(self, key: tuple[str, ...], technique: str, rows: int, upserts: str = UPSERTS) -> Applied:

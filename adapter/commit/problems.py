@@ -18,6 +18,8 @@ from .engine import DESCRIBE, SqlError
 from .evolve import MAPPING
 from .spec import ChangelogMode, RefreshMode, Spec
 
+WITHOUT_ORDER = ("INVALID_ORDERING_TYPE", "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE")
+
 UNSTORABLE = frozenset(" ,;{}()\n\t=")
 """What Delta has in no name of a column, unless the table maps names."""
 
@@ -334,6 +336,16 @@ def altered(spec: Spec, source: str) -> ConflictError:
 
 def is_conflict(error: SqlError) -> bool:
     return any(sign in str(error) for sign in CONFLICTS)
+
+
+def is_without_order(error: SqlError) -> bool:
+    """Whether Spark cannot compare, or tell apart, values that a refresh has to."""
+    return any(sign in str(error) for sign in WITHOUT_ORDER)
+
+
+def countable(data_type: str) -> bool:
+    """Whether rows with values of a type can be told apart, and so counted."""
+    return not re.search(r"\b(variant|interval)\b", data_type.lower().replace("<", " "))
 
 
 def comparable(data_type: str) -> bool:

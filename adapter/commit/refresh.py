@@ -46,6 +46,8 @@ DEFAULT_PROPERTIES = {"delta.enableDeletionVectors": "true"}
 """What a table is created with unless its tblproperties say otherwise. With deletion vectors a MERGE marks rows as gone
 instead of writing every file anew that holds one of them."""
 
+WITHOUT_ORDER = "Spark cannot compare values that the change goes by: of a VARIANT, or of a MAP as a key"
+
 NEW_CONSTRAINT = "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"
 """Delta's refusal to add a constraint that rows of the table do not meet."""
 
@@ -190,11 +192,15 @@ class Refresh:
 
     def _recompute(self, entry: Entry, reason: str) -> Outcome:
         """The whole query again, applied as a difference, so that readers of the table's feed see only real changes."""
-        if not all(problems.comparable(t) for _, t in self.model.columns):
+        if not all(self._can_be_told(n, t) for n, t in self.model.columns):
             return self._create(f"{reason}, and a column that cannot be compared rules out a difference")
         new = self._entry("recompute", reason, entry.generation, entry.sequence + 1, self._base(), None)
         applied = self._applier(new).difference(self._query())
         return self._outcome(Code.RECOMPUTE, new, entry, applied, None)
+
+    def _can_be_told(self, name: str, data_type: str) -> bool:
+        """Whether a difference can be told by a column: rows are counted, and those of a key are looked up."""
+        return problems.comparable(data_type) if name in (self.key or ()) else problems.countable(data_type)
 
     def _rewrite(self, entry: Entry, reason: str) -> Outcome:
         """The whole query again, in place of all rows of the table."""
@@ -248,9 +254,9 @@ class Refresh:
             again, why = self._recompute, f"the table does not hold what its query has just lost ({found.why})"
         except SqlError as error:
             lost = work.lost_by(error)
-            if lost is None:
+            if lost is None and not problems.is_without_order(error):
                 raise
-            return self._recompute(entry, accepted(lost, self.spec))
+            again, why = self._recompute, accepted(lost, self.spec) if lost is not None else WITHOUT_ORDER
         finally:
             work.forget()
         return again(entry, why)

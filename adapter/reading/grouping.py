@@ -148,17 +148,21 @@ def _sets(source: Node, by: Grouping, keyed, computed, marks, types) -> Node:
     """One aggregation for each set, the groups that it lacks as NULL."""
     assert by.sets is not None
     nulls = dict(zip((n for n, _ in keyed), types(Project(source, keyed)), strict=True)) if keyed else {}
-    rows = free_name("rows", {n.lower() for n, _ in keyed})
+    rows = free_name("rows", {n.lower() for n, _ in (*keyed, *computed)})
+    some = (rows, Expr.of(exp.Count(this=exp.Star())))
     inputs = []
     for members in by.sets:
         own = tuple(p for p, g in zip(keyed, by.groups, strict=True) if g in members)
-        # The whole table is one group even where nothing is computed of it.
-        aggregates = computed if own or computed else ((rows, Expr.of(exp.Count(this=exp.Star()))),)
+        # The whole table is one group even where nothing is computed of it; among other sets, if it has any rows.
+        aggregates = computed if own else (*computed, some)
         present = {n for n, _ in own}
         outputs = [(n, column(n) if n in present else null(nulls[n])) for n, _ in keyed]
         outputs += [(n, column(n)) for n, _ in computed]
         outputs += [(n, Expr.of(_marked(m, by.groups, members))) for n, m in marks]
-        inputs.append(Project(Aggregate(source, own, aggregates), tuple(outputs)))
+        groups: Node = Aggregate(source, own, aggregates)
+        if not own and len(by.sets) > 1:
+            groups = Filter(groups, Expr.of(exp.GT(this=column(rows).tree.copy(), expression=exp.Literal.number(0))))
+        inputs.append(Project(groups, tuple(outputs)))
     return UnionAll(tuple(inputs)) if len(inputs) > 1 else inputs[0]
 
 

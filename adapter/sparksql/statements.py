@@ -13,6 +13,7 @@ from ..changes.accumulators import Combine
 from ..dialect import print_sql
 from ..names import COPIES, OP, PRESENT, WEIGHT
 from ..reading.relations import Columns
+from .orderable import orderable
 
 
 def explained(why: str, query: exp.Expression) -> str:
@@ -38,6 +39,14 @@ def defined(columns: Columns) -> str:
 def equal(left: str, right: str, names: Sequence[str]) -> str:
     """Both rows agree on all names, NULLs equal. No names: always."""
     return " AND ".join(f"{left}.{quoted(n)} <=> {right}.{quoted(n)}" for n in names) or "TRUE"
+
+
+def equal_rows(left: str, right: str, columns: Columns) -> str:
+    """Both rows agree in all columns, NULLs equal. No columns: always."""
+    # A join by columns of type VOID finds nothing, although NULL <=> NULL is true; they are all NULL anyway.
+    compared = [(n, t) for n, t in columns if t != "void"]
+    sides = ((orderable(f"{row}.{quoted(n)}", t) for row in (left, right)) for n, t in compared)
+    return " AND ".join(" <=> ".join(both) for both in sides) or "TRUE"
 
 
 def create_empty(target: str, columns: Columns, layout: str) -> str:
@@ -206,19 +215,20 @@ def _combined(name: str, data_type: str, how: Combine) -> str:
     return f"{'LEAST' if how is Combine.LEAST else 'GREATEST'}({t}, {s})"
 
 
-def copies_held(target: str, change: str, columns: Sequence[str]) -> str:
+def copies_held(target: str, change: str, columns: Columns) -> str:
     """The rows that lose copies, with how many the target holds now.
 
     The few changed rows are what the target is probed with: an outer join that keeps them would sort all of it.
     """
+    names = [n for n, _ in columns]
     lost = f"(SELECT * FROM {change} WHERE {quoted(WEIGHT)} < 0)"
     return (
         f"/* rows that lose copies, and how many the table holds */\n"
-        f"SELECT {listed(columns, 'c.')}, c.{quoted(WEIGHT)}, COALESCE(h.{quoted(COPIES)}, 0) AS {quoted(COPIES)}\n"
+        f"SELECT {listed(names, 'c.')}, c.{quoted(WEIGHT)}, COALESCE(h.{quoted(COPIES)}, 0) AS {quoted(COPIES)}\n"
         f"FROM {lost} AS c LEFT JOIN (\n"
-        f"  SELECT {listed(columns, 't.')}, COUNT(*) AS {quoted(COPIES)} FROM {target} AS t\n"
-        f"  LEFT SEMI JOIN {lost} AS l ON {equal('t', 'l', columns)} GROUP BY {listed(columns, 't.')}\n"
-        f") AS h ON {equal('h', 'c', columns)}"
+        f"  SELECT {listed(names, 't.')}, COUNT(*) AS {quoted(COPIES)} FROM {target} AS t\n"
+        f"  LEFT SEMI JOIN {lost} AS l ON {equal_rows('t', 'l', columns)} GROUP BY {listed(names, 't.')}\n"
+        f") AS h ON {equal_rows('h', 'c', columns)}"
     )
 
 
@@ -234,24 +244,25 @@ def _repeated(source: str, times: str, columns: Sequence[str]) -> str:
     )
 
 
-def merge_retractions(target: str, change: str, held: str, columns: Sequence[str], bounds: str) -> str:
+def merge_retractions(target: str, change: str, held: str, columns: Columns, bounds: str) -> str:
     """Exact multiset change in one commit: D removes every copy of a row, I puts back those that stay and adds the new.
 
     held: the relation of `copies_held`; bounds: as in `merge_upserts`, for the rows that lose copies.
     """
+    names = [n for n, _ in columns]
     stay = _repeated(
         f"SELECT * FROM {held} WHERE {quoted(COPIES)} + {quoted(WEIGHT)} > 0",
         f"{quoted(COPIES)} + {quoted(WEIGHT)}",
-        columns,
+        names,
     )
     return (
         f"MERGE INTO {target} AS t USING (\n"
-        f"  SELECT 'D' AS {quoted(OP)}, {listed(columns)} FROM {held}\n"
-        f"  UNION ALL SELECT 'I', {listed(columns)} FROM ({stay})\n"
-        f"  UNION ALL SELECT 'I', {listed(columns)} FROM ({rows_that_came(change, columns)})\n"
-        f") AS s ON s.{quoted(OP)} = 'D' AND {equal('t', 's', columns)}{_and(bounds)}\n"
+        f"  SELECT 'D' AS {quoted(OP)}, {listed(names)} FROM {held}\n"
+        f"  UNION ALL SELECT 'I', {listed(names)} FROM ({stay})\n"
+        f"  UNION ALL SELECT 'I', {listed(names)} FROM ({rows_that_came(change, names)})\n"
+        f") AS s ON s.{quoted(OP)} = 'D' AND {equal_rows('t', 's', columns)}{_and(bounds)}\n"
         f"WHEN MATCHED THEN DELETE\n"
-        f"WHEN NOT MATCHED AND s.{quoted(OP)} = 'I' THEN {_inserted(columns)}"
+        f"WHEN NOT MATCHED AND s.{quoted(OP)} = 'I' THEN {_inserted(names)}"
     )
 
 

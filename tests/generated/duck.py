@@ -49,6 +49,10 @@ def translated(sql: str) -> str:
         # Of no rows Spark makes an empty list.
         whole = listing.parent if isinstance(listing.parent, exp.Filter | exp.Window) else listing
         whole.replace(exp.Coalesce(this=whole.copy(), expressions=[exp.Array()]))
+    for grouping in tree.find_all(exp.Rollup, exp.Cube, exp.GroupingSets):
+        # Of no rows Spark makes no grand total, where there are other sets beside it.
+        select = grouping.find_ancestor(exp.Select)
+        select.having(exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0)), copy=False)
     for when in tree.find_all(exp.When):
         # Spark's `UPDATE SET t.a = s.a` is `UPDATE SET a = s.a` here.
         if isinstance(update := when.args["then"], exp.Update):
