@@ -34,30 +34,29 @@ def main() -> None:
     parser.add_argument("--only", type=int, nargs="*", help="numbers of queries")
     parser.add_argument("--batches", type=int, default=5)
     asked = parser.parse_args()
-    for suite in asked.suite or NAMES:
-        run(suite, asked.only, asked.batches)
-        write(asked.batches)
-
-
-def run(suite: str, only: list[int] | None, batches: int) -> None:
-    folder = generated(suite, SCALES[suite])
-    models = {n: sql for n, sql in texts(folder).items() if not only or n in only}
     with tempfile.TemporaryDirectory(prefix="coverage-", ignore_cleanup_errors=True) as store:
         open_session(EmbeddedSettings(store=Path(store), catalog="in-memory", conf=dict(TEST_CONF)))
         root = running_root()
         assert root is not None
-        tables = Maintained(root.newSession(), suite)
-        tables.sql(f"CREATE SCHEMA {suite}")
-        tables.sql(f"USE {suite}")
-        load(tables, folder)
-        results = {n: Result() for n in models}
-        for number in range(batches + 1):
-            if number:
-                change(tables, folder, number)
-            for n, sql in models.items():
-                if not results[n].wrong:
-                    refresh(tables, f"q{n}", sql, results[n], suite, number)
-                    keep(suite, {n: results[n]})
+        for suite in asked.suite or NAMES:
+            run(Maintained(root.newSession(), suite), suite, asked.only, asked.batches)
+            write(asked.batches)
+
+
+def run(tables: Maintained, suite: str, only: list[int] | None, batches: int) -> None:
+    folder = generated(suite, SCALES[suite])
+    models = {n: sql for n, sql in texts(folder).items() if not only or n in only}
+    tables.sql(f"CREATE SCHEMA {suite}")
+    tables.sql(f"USE {suite}")
+    load(tables, folder)
+    results = {n: Result() for n in models}
+    for number in range(batches + 1):
+        if number:
+            change(tables, folder, number)
+        for n, sql in models.items():
+            if not results[n].wrong:
+                refresh(tables, f"q{n}", sql, results[n], suite, number)
+                keep(suite, {n: results[n]})
 
 
 def load(tables: Maintained, folder: Path) -> None:
