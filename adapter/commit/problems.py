@@ -18,7 +18,8 @@ from .engine import DESCRIBE, SqlError
 from .evolve import MAPPING
 from .spec import ChangelogMode, RefreshMode, Spec
 
-WITHOUT_ORDER = ("INVALID_ORDERING_TYPE", "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE")
+UNORDERED = ("INVALID_ORDERING_TYPE", "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE")
+"""Spark's refusals to compare values, and to group by them."""
 
 UNSTORABLE = frozenset(" ,;{}()\n\t=")
 """What Delta has in no name of a column, unless the table maps names."""
@@ -340,17 +341,21 @@ def is_conflict(error: SqlError) -> bool:
 
 def is_without_order(error: SqlError) -> bool:
     """Whether Spark cannot compare, or tell apart, values that a refresh has to."""
-    return any(sign in str(error) for sign in WITHOUT_ORDER)
+    return any(sign in str(error) for sign in UNORDERED)
 
 
 def countable(data_type: str) -> bool:
     """Whether rows with values of a type can be told apart, and so counted."""
-    return not re.search(r"\b(variant|interval)\b", data_type.lower().replace("<", " "))
+    return not _has(data_type, "variant|interval")
 
 
 def comparable(data_type: str) -> bool:
     """Whether values of a type can be compared, so that rows of it can be matched."""
-    return not re.search(r"\b(map|variant|interval)\b", data_type.lower().replace("<", " "))
+    return countable(data_type) and not _has(data_type, "map")
+
+
+def _has(data_type: str, kinds: str) -> bool:
+    return re.search(rf"\b({kinds})\b", data_type.lower().replace("<", " ")) is not None
 
 
 def _sample(rows: list[tuple[Any, ...]]) -> str:

@@ -46,7 +46,7 @@ DEFAULT_PROPERTIES = {"delta.enableDeletionVectors": "true"}
 """What a table is created with unless its tblproperties say otherwise. With deletion vectors a MERGE marks rows as gone
 instead of writing every file anew that holds one of them."""
 
-WITHOUT_ORDER = "Spark cannot compare values that the change goes by: of a VARIANT, or of a MAP as a key"
+NOT_COMPARED = "Spark cannot compare values that the change goes by: of a VARIANT, or of a MAP as a key"
 
 NEW_CONSTRAINT = "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"
 """Delta's refusal to add a constraint that rows of the table do not meet."""
@@ -256,7 +256,7 @@ class Refresh:
             lost = work.lost_by(error)
             if lost is None and not problems.is_without_order(error):
                 raise
-            again, why = self._recompute, accepted(lost, self.spec) if lost is not None else WITHOUT_ORDER
+            again, why = self._recompute, accepted(lost, self.spec) if lost is not None else NOT_COMPARED
         finally:
             work.forget()
         return again(entry, why)
