@@ -84,6 +84,15 @@ def _picked(function: type[exp.Func]) -> Callable[[list[exp.Expression]], exp.Ex
     return read
 
 
+def _not_a_number(args: list[exp.Expression]) -> exp.Expression:
+    """`nanvl(x, 0)`, with a DOUBLE for 0 as Spark has it: of a FLOAT x grouped by it in a WITH, it gives 0.0 for every
+    row otherwise."""
+    otherwise = seq_get(args, 1)
+    if otherwise is not None and otherwise.is_number:
+        args = [args[0], exp.cast(otherwise, "double"), *args[2:]]
+    return exp.Anonymous(this="NANVL", expressions=args)
+
+
 def _by_name(name: str) -> Callable[[list[exp.Expression]], exp.Expression]:
     return lambda args: exp.AnonymousAggFunc(this=name.upper(), expressions=args)
 
@@ -109,6 +118,7 @@ class DeltaSpark(Spark):
             "STD": exp.Stddev.from_arg_list,
             "FIRST": _picked(exp.First),
             "LAST": _picked(exp.Last),
+            "NANVL": _not_a_number,
             **{name.upper(): _by_name(name) for name in AGGREGATES_BY_NAME},
             **{name.upper(): _as_written(name) for name in AS_WRITTEN},
         }

@@ -155,13 +155,22 @@ class Applier:
     def _keys(self, plan: ChangePlan, work: Incremental) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         """The relation of the keys that are computed again, the key's columns in the table, and in that relation."""
         assert plan.affected is not None and plan.key is not None
-        return work.name(plan.affected.name), plan.key, plan.affected.columns[: len(plan.key)]
+        names = dict(zip(plan.key, plan.affected.columns, strict=False))
+        found = self._found_by(plan.key)
+        return work.name(plan.affected.name), found, tuple(names[c] for c in found)
+
+    def _found_by(self, key: tuple[str, ...]) -> tuple[str, ...]:
+        """The columns of a key that rows are joined by: one that is only NULL (VOID) tells no rows apart, and Spark
+        finds nothing by it."""
+        void = {n for n, t in self.columns if t == "void"}
+        return tuple(c for c in key if c not in void)
 
     def _add(self, additions: Additions, again: bool) -> Applied:
         """again: whether some rows are put in the place of the table's instead."""
-        bounds = self._bounds(ADDITIONS, additions.key)
+        key = self._found_by(additions.key)
+        bounds = self._bounds(ADDITIONS, key)
         merge = sql.merge_additions(
-            self.spec.target, ADDITIONS, self.columns, additions.key, additions.combine, additions.counted, bounds,
+            self.spec.target, ADDITIONS, self.columns, key, additions.combine, additions.counted, bounds,
             upserts=again,
         )  # fmt: skip
         technique = "keyed" if again else "additive"
@@ -219,6 +228,7 @@ class Applier:
         if rows == 0:
             return self._nothing()
         comparable = [n for n, t in self.columns if problems.comparable(t)]
+        key = self._found_by(key)
         bounds = self._bounds(upserts, key)
         merge = sql.merge_upserts(self.spec.target, upserts, key, self.names, comparable, bounds)
         written = self._write(technique, merge)

@@ -394,5 +394,21 @@ OF_SPARK: dict[str, str] = {
         "'999.99') AS p, LOG10(SUM(qty)) AS g, UNIX_DATE(MAX(day)) AS d, ARRAY_SIZE(IF(SUM(qty) > 2, ARRAY(1), NULL)) "
         "AS z FROM sales GROUP BY store"
     ),
+    "not_a_number": (
+        "SELECT NANVL(CAST(price AS FLOAT), 0) AS v, COUNT(*) AS n, MAX(NANVL(CAST(qty AS FLOAT), -1.5)) AS m "
+        "FROM sales GROUP BY NANVL(CAST(price AS FLOAT), 0)"
+    ),
+    "grouped_by_null": "SELECT NULL AS nothing, COUNT(*) AS n, SUM(qty) AS q FROM sales GROUP BY NULL",
+    "grouped_by_null_too": "SELECT store, NULL AS nothing, COUNT(*) AS n FROM sales GROUP BY store, NULL",
+    "distinct_nulls": "SELECT n, COUNT(*) AS c FROM (SELECT DISTINCT store, NULL AS n FROM sales) GROUP BY n",
+    "union_of_nulls": "SELECT store AS s, NULL AS n FROM sales UNION SELECT city, NULL FROM stores",
+    "except_of_nulls": "SELECT store AS s, NULL AS n FROM sales EXCEPT SELECT store, NULL FROM stores",
+    "partitioned_by_null": (
+        "SELECT store, item, day, qty, RANK() OVER (PARTITION BY NULL ORDER BY qty, store, item, day) AS r FROM sales"
+    ),
+    "first_of_null": (
+        "SELECT store, item, n FROM (SELECT store, item, NULL AS n, ROW_NUMBER() OVER (PARTITION BY NULL ORDER BY qty, "
+        "store, item, day, price) AS r FROM sales) WHERE r <= 2"
+    ),
 }
 """Constructs that have another meaning, or another order of columns, for Spark than for DuckDB."""
