@@ -344,6 +344,12 @@ def is_without_order(error: SqlError) -> bool:
     return any(sign in str(error) for sign in UNORDERED)
 
 
+def is_unplanned(error: SqlError) -> bool:
+    """Whether Spark could not plan a statement over a query that it can run alone: a correlated subquery with LIMIT
+    below a UNION ALL (Spark 4.2)."""
+    return re.search(r"key not found: \S+#\d+", str(error)) is not None
+
+
 def countable(data_type: str) -> bool:
     """Whether rows with values of a type can be told apart, and so counted."""
     return not _has(data_type, "variant|interval")

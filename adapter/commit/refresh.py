@@ -38,7 +38,7 @@ from .look import KEY_PROPERTY, Seen, look
 from .measure import Measure
 from .outcome import Code, Outcome
 from .sources import Change, enabling, with_change_feed
-from .spec import RefreshMode, Spec
+from .spec import ChangelogMode, RefreshMode, Spec
 from .temporal_plans import MANY_ROWS, Technique, among_versions, choose
 from .upkeep import keep_up
 
@@ -195,7 +195,12 @@ class Refresh:
         if not all(self._can_be_told(n, t) for n, t in self.model.columns):
             return self._create(f"{reason}, and a column that cannot be compared rules out a difference")
         new = self._entry("recompute", reason, entry.generation, entry.sequence + 1, self._base(), None)
-        applied = self._applier(new).difference(self._query())
+        try:
+            applied = self._applier(new).difference(self._query())
+        except SqlError as error:
+            if not problems.is_unplanned(error) or self.spec.changelog_mode is ChangelogMode.APPEND:
+                raise
+            return self._rewrite(entry, reason)
         return self._outcome(Code.RECOMPUTE, new, entry, applied, None)
 
     def _can_be_told(self, name: str, data_type: str) -> bool:
