@@ -97,8 +97,14 @@ WINDOW_FUNCTIONS: tuple[type[exp.Expression], ...] = (
 )
 """What the parser counts among the aggregates although only a window can have it."""
 
-MAINTAINED_BY_NAME = frozenset("percentile percentile_cont percentile_disc try_avg try_sum".split())
-"""The same, of those that are not known to the parser."""
+MAINTAINED_BY_NAME = frozenset(
+    """
+    bitmap_and_agg bitmap_construct_agg bitmap_or_agg count_min_sketch percentile percentile_cont percentile_disc
+    try_avg try_sum
+    """.split()
+)
+"""The same, of those that are not known to the parser. Other sketches than count_min_sketch hold, or estimate by, the
+order in which their values came."""
 
 BUILT_IN = frozenset(
     """

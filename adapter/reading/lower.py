@@ -14,9 +14,10 @@ from sqlglot import exp
 from ..algebra.expressions import Expr, column, columns
 from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Project, Scan, UnionAll, Unit
 from ..dialect import as_of
+from .aggregates import over
 from .expand import View, expand
 from .functions import declare
-from .generators import generated, number_range, width
+from .generators import generated, is_generator, number_range, width
 from .joins import full, on, parts, place
 from .laterals import equal_outside, lateral, named_apart, one_by_one, unwrapped
 from .one_row import holds, is_one_row, where_it_holds
@@ -26,7 +27,7 @@ from .relations import Catalog, Kind, Relation, Typer
 from .renaming import cast_to, fresh, renamed
 from .scalars import scalar
 from .scope import Item, Scope, resolve
-from .select_list import has_limit, lower_select_list, top, unordered, written_out
+from .select_list import has_limit, lower_select_list, top_of, unordered, written_out
 from .set_operations import combined
 from .subqueries import Subqueries, whole_clauses
 from .temporal import Versions, check_keys, versions
@@ -79,6 +80,9 @@ class Lowering:
             return self._set_operation(tree, ctes)
         if isinstance(tree, exp.Select):
             return self._select(tree, ctes)
+        if isinstance(tree, exp.Values):
+            self._only(tree, {"expressions", "alias"}, "VALUES")
+            return renamed(self._values(tree), [c.name for c in _listed(tree)])
         raise refuse(f"{tree.key.upper()}", "is not a SELECT that is maintained", tree)
 
     def with_ctes(self, tree: exp.Expression, ctes: Mapping[str, Node]) -> Mapping[str, Node]:
@@ -112,15 +116,11 @@ class Lowering:
         order = tree.args.get("order")
         if order is None:
             return unordered(tree, node)
-        names = {n.lower(): n for n in node.columns}
-        keys, by = [], written_out(order, len(node.columns))
-        for o in by:
+        by, written = [], written_out(order, len(node.columns))
+        for o in written:
             ordinal = isinstance(o.this, exp.Literal) and not o.this.is_string
-            key = node.columns[int(o.this.name) - 1] if ordinal else names.get(o.this.name.lower())
-            if key is None or not (ordinal or isinstance(o.this, exp.Column)):
-                raise refuse("ORDER BY of a set operation", "orders by what is not one of its columns", o)
-            keys.append(key)
-        return top(node, keys, by, tree)
+            by.append(column(node.columns[int(o.this.name) - 1]).tree if ordinal else _of_result(o.this, node))
+        return top_of(node, by, written, tree)
 
     def _one_type(self, inputs: tuple[Node, ...]) -> tuple[Node, ...]:
         """The inputs, cast to the types of their union: a term of the change with one input must have them too."""
@@ -390,8 +390,11 @@ class Lowering:
         return Project(node, tuple(zip(shown, columns(shown), strict=True))), [user for user, _ in scope.visible]
 
     def _function(self, tree: exp.Table, _: Mapping[str, Node]) -> tuple[Node, tuple[tuple[str, ...], ...]]:
-        """Of the table functions, RANGE, which reads no table."""
-        node = number_range(tree.this)
+        """Of the table functions those that read no table: RANGE, and generators over constants."""
+        call = tree.this
+        node = number_range(call)
+        if node is None and is_generator(call):
+            node = generated(Unit(), call, width(Unit(), call, self.typer), outer=False)
         if node is None:
             raise refuse("a table function", "is not a table whose changes can be read", tree)
         return node, ((tree.alias.lower(),),) if tree.alias else ()
@@ -428,6 +431,16 @@ class Lowering:
             for (name, _), shown in zip(relation.columns, expanded.outputs or node.columns, strict=True)
         ]
         return Project(node, tuple(outputs))
+
+
+def _of_result(by: exp.Expression, result: Node) -> exp.Expression:
+    """What a set operation is ordered by, over its columns."""
+    names = {n.lower(): n for n in result.columns}
+    unknown = next((c for c in by.find_all(exp.Column) if len(c.parts) > 1 or c.name.lower() not in names), None)
+    if unknown is not None:
+        raise refuse("ORDER BY of a set operation", "orders by what is not one of its columns", unknown)
+    named = {c.copy(): column(names[c.name.lower()]).tree for c in by.find_all(exp.Column)}
+    return over(scalar(by.copy(), "ORDER BY"), named)
 
 
 def is_group(tree: exp.Expression) -> bool:

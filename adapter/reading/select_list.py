@@ -10,7 +10,7 @@ from ..algebra.expressions import Expr, column, columns
 from ..algebra.keys import unique_key
 from ..algebra.nodes import Filter, Node, Project, Window
 from ..names import free_name
-from .aggregates import aggregate_calls
+from .aggregates import aggregate_calls, over
 from .generators import generated, is_generator, width
 from .grouping import Output, grouped, grouping_of
 from .joins import place
@@ -73,18 +73,34 @@ def _ordered_input(tree: exp.Select) -> bool:
 
 def _top(tree: exp.Select, result: Project, source: Node, shown, ordered, order) -> Node:
     """The rows at certain places of the order."""
+    if tree.args.get("distinct"):
+        return top_of(distinct(result), _over_shown(result, shown, ordered, tree), order, tree)
     taken = {n.lower() for n in result.columns}
     hidden = [free_name(f"order_{i}", taken) for i in range(len(ordered))]
-    if tree.args.get("distinct"):
-        # Only what is shown can be ordered by then.
-        by_text = {Expr.of(e.unnest()).text: n for n, e in zip(result.columns, shown, strict=True)}
-        keys = [by_text.get(Expr.of(e.unnest()).text) for e in ordered]
-        if None in keys:
-            raise refuse("ORDER BY of a DISTINCT", "orders by what is not selected", tree)
-        return top(distinct(result), [k for k in keys if k is not None], order, tree)
     outputs = (*result.outputs, *((h, Expr.of(e)) for h, e in zip(hidden, ordered, strict=True)))
     node = top(Project(source, outputs), hidden, order, tree)
     return Project(node, tuple(zip(result.columns, columns(result.columns), strict=True)))
+
+
+def _over_shown(result: Project, shown, ordered, tree: exp.Select) -> list[exp.Expression]:
+    """What a DISTINCT is ordered by, over its columns: only what is shown can be ordered by then."""
+    taken = {n.lower() for n in result.child.columns}
+    names = {free_name(f"shown_{i}", taken): n for i, n in enumerate(result.columns)}
+    marked = [over(e, {s: column(m).tree for m, s in zip(names, shown, strict=True)}) for e in ordered]
+    if any(c.name not in names for e in marked for c in e.find_all(exp.Column)):
+        raise refuse("ORDER BY of a DISTINCT", "orders by what is not selected", tree)
+    return [over(e, {column(m).tree: column(n).tree for m, n in names.items()}) for e in marked]
+
+
+def top_of(node: Node, by: list[exp.Expression], order: list[exp.Ordered], tree: exp.Expression) -> Node:
+    """The rows that LIMIT and OFFSET leave of an order by expressions over the columns."""
+    if all(isinstance(e, exp.Column) for e in by):
+        return top(node, [e.name for e in by], order, tree)
+    taken = {n.lower() for n in node.columns}
+    hidden = [free_name(f"order_{i}", taken) for i in range(len(by))]
+    same = tuple(zip(node.columns, columns(node.columns), strict=True))
+    with_order = Project(node, (*same, *((h, Expr.of(e)) for h, e in zip(hidden, by, strict=True))))
+    return Project(top(with_order, hidden, order, tree), same)
 
 
 def top(node: Node, keys: list[str], order: list[exp.Ordered], tree: exp.Expression) -> Node:

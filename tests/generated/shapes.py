@@ -284,6 +284,10 @@ SHAPES: dict[str, str] = {
     "not_over_alternatives": (
         "SELECT s.store, s.qty FROM sales s WHERE NOT (s.store IN (SELECT store FROM stores) OR s.qty > 1)"
     ),
+    "distinct_by_an_expression": "SELECT DISTINCT item, qty FROM sales ORDER BY LENGTH(item) + qty DESC, 1, 2 LIMIT 3",
+    "union_by_an_expression": (
+        "SELECT store, qty FROM sales UNION SELECT city, area FROM stores ORDER BY qty * 2 - 1 DESC, store LIMIT 3"
+    ),
     "left_on_exists_for_the_left_side": (
         "SELECT s.qty, t.city FROM sales s LEFT JOIN stores t ON s.store = t.store AND EXISTS (SELECT 1 FROM items i "
         "WHERE i.kind = s.qty)"
@@ -397,6 +401,19 @@ OF_SPARK: dict[str, str] = {
     "not_a_number": (
         "SELECT NANVL(CAST(price AS FLOAT), 0) AS v, COUNT(*) AS n, MAX(NANVL(CAST(qty AS FLOAT), -1.5)) AS m "
         "FROM sales GROUP BY NANVL(CAST(price AS FLOAT), 0)"
+    ),
+    "generators_of_constants": (
+        "SELECT n, x, COUNT(store) AS c FROM EXPLODE(ARRAY(1, 2, 3)) AS t(n) LEFT JOIN sales ON qty = n CROSS JOIN "
+        "POSEXPLODE(ARRAY('a', 'b')) AS u(p, x) GROUP BY n, x"
+    ),
+    "values_as_a_query": (
+        "WITH v(store, rank) AS (VALUES ('a', 1), ('b', 2)), w AS (VALUES (1), (2) AS t(n)) SELECT v.store, rank, n, "
+        "SUM(qty) AS q FROM v JOIN sales s ON v.store = s.store, w, LATERAL (VALUES (1), (2)) u(m) WHERE m = rank "
+        "GROUP BY ALL UNION ALL VALUES ('z', 0, 0, CAST(0 AS BIGINT))"
+    ),
+    "bits_and_counts": (
+        "SELECT store, BITMAP_CONSTRUCT_AGG(BITMAP_BIT_POSITION(qty)) AS b, COUNT_MIN_SKETCH(item, 0.5D, 0.5D, 1) AS c "
+        "FROM sales GROUP BY store"
     ),
     "grouped_by_null": "SELECT NULL AS nothing, COUNT(*) AS n, SUM(qty) AS q FROM sales GROUP BY NULL",
     "grouped_by_null_too": "SELECT store, NULL AS nothing, COUNT(*) AS n FROM sales GROUP BY store, NULL",
