@@ -44,6 +44,12 @@ class SessionCatalog:
             )  # fmt: skip
         return self._seen[parts]
 
+    @property
+    def says_all(self) -> bool:
+        """Whether what the SELECT reads is said by its text: Delta tables alone, each named with its schema."""
+        named = all(len(parts) > 1 for parts in self._seen)
+        return named and all(t.kind is Kind.DELTA for t in self.tables.values())
+
     def again(self, name: str) -> Table:
         """The table read anew, for when the refresh itself has altered it."""
         found = self._engine.table(print_sql(table(name)))

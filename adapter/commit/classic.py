@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..reading.relations import Columns
-from .describe import DeltaState, look_up
+from ..reading.relations import Columns, Kind
+from .describe import SPARK_CATALOG, DeltaState, complete_name, look_up
 from .engine import DESCRIBE, SqlError, Table, Written
 from .history import commit_time, parse_actions
 
@@ -70,6 +70,22 @@ class ClassicEngine:
 
     def table(self, name: str) -> Table | None:
         return look_up(name, self.rows, self._delta)
+
+    def glance(self, name: str) -> Table | None:
+        state = self._jspark.sessionState()
+        if state.catalogManager().currentCatalog().name() != SPARK_CATALOG:
+            return None
+        try:
+            known = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(name))
+            if not known.provider().isDefined() or known.provider().get().lower() != "delta":
+                return None
+            path = self._java("org.apache.hadoop.fs.Path")(known.location()).toString()
+            snapshot = self._snapshot(path)
+        except Exception:
+            # Not there, not in this catalog, or not readable: whoever asks by a statement is told.
+            return None
+        complete = complete_name(SPARK_CATALOG, known.database(), known.identifier().table())
+        return Table(complete, Kind.DELTA, (), snapshot.metadata().id(), snapshot.version(), path)
 
     def _delta(self, path: str) -> DeltaState:
         """Of the latest snapshot, found without a Spark job."""

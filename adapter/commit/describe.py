@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from ..reading.relations import Kind, View
 from .engine import SqlError, Table
 
+SPARK_CATALOG = "spark_catalog"
+
 
 class DeltaState(NamedTuple):
     """id: of the table; size: bytes of its data files."""
@@ -50,10 +52,7 @@ def described(name: str, rows: list[tuple[Any, ...]], delta: Callable[[str], Del
             partitions.append(key)
         else:
             detail.setdefault(key, value)
-    parts = [detail.get("Catalog"), detail.get("Database"), detail.get("Table")]
-    if parts[0] == "spark_catalog":
-        parts = parts[1:]
-    complete = ".".join(_identifier(p) for p in parts if p) or name
+    complete = complete_name(detail.get("Catalog"), detail.get("Database"), detail.get("Table")) or name
     if detail.get("Type") in ("VIEW", "METRIC_VIEW"):
         view = View(
             detail.get("View Text", ""),
@@ -75,6 +74,12 @@ def _clustering(properties: str) -> tuple[str, ...] | None:
     """Delta shows the columns of liquid clustering among the properties, each as the path of a field."""
     found = re.search(r"clusteringColumns=(\[(?:\[[^]]*\],?)*\])", properties)
     return tuple(".".join(path) for path in json.loads(found.group(1))) if found else None
+
+
+def complete_name(catalog: str | None, *parts: str | None) -> str:
+    """What a relation is called here: as it is written in SQL, in Spark's own catalog without the catalog."""
+    named = parts if catalog == SPARK_CATALOG else (catalog, *parts)
+    return ".".join(_identifier(p) for p in named if p)
 
 
 def _identifier(name: str) -> str:

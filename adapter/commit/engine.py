@@ -84,6 +84,10 @@ class Engine(Protocol):
         """The relation of that name as it is at this moment; None if there is none."""
         ...
 
+    def glance(self, name: str) -> Table | None:
+        """Of the Delta table of that name, its id, version and path, if that takes no statement; else None."""
+        ...
+
     def columns(self, sql: str) -> Columns:
         """Columns and types of a query, by analysis alone."""
         ...

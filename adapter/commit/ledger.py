@@ -42,7 +42,8 @@ class Entry:
     that the refresh was computed against (-1 for a rebuild); definition: fingerprint of the SELECT and what it is
     applied with; columns: name and type of the result's columns; rows_in: changed rows of the sources, None if not
     counted; clock: what it read of the session's clock; query: the SELECT as it was maintained, empty where it gives
-    another result computed anew; newest: the newest times that its watermark is made of.
+    another result computed anew; newest: the newest times that its watermark is made of; asked: what was asked for, as
+    a digest, empty where the same text may ask for something else the next time.
 
     For what the next refreshes are expected to take: started: in milliseconds since 1970, by the clock of the client;
     size: bytes of the sources' data files; rows: that the table had before; share: of the rows, those that were new,
@@ -61,6 +62,7 @@ class Entry:
     clock: Mapping[str, str] = field(default_factory=dict)
     query: str = ""
     newest: Mapping[str, int] = field(default_factory=dict)
+    asked: str = ""
     started: int = 0
     size: int = 0
     rows: int | None = None

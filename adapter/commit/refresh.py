@@ -40,6 +40,7 @@ from .outcome import Code, Outcome
 from .sources import Change, enabling, with_change_feed
 from .spec import ChangelogMode, RefreshMode, Spec
 from .temporal_plans import MANY_ROWS, Technique, among_versions, choose
+from .unchanged import asked, is_plain, up_to_date
 from .upkeep import keep_up
 
 DEFAULT_PROPERTIES = {"delta.enableDeletionVectors": "true"}
@@ -72,6 +73,8 @@ def refresh(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) 
     brought to one state of the sources that they share. Raises DynamicTableError, having written nothing."""
     started = time.monotonic()
     try:
+        if not until and (outcome := up_to_date(spec, engine)) is not None:
+            return replace(outcome, seconds=time.monotonic() - started)
         seen = look(spec, engine, until)
         run = Refresh(spec, engine, seen)
         outcome = run.carry_out(decide(seen, spec, engine))
@@ -373,9 +376,13 @@ class Refresh:
         sources = {n: Consumed(t.id, t.version) for n in self.model.sources if (t := self.catalog.delta(n)) is not None}
         return Entry(
             sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in,
-            self.clock, self._recorded(), self.newest, self.started, size_of_sources(self.seen), self._held(),
-            past=self._past(),
+            self.clock, self._recorded(), self.newest, self._asked(), self.started, size_of_sources(self.seen),
+            self._held(), past=self._past(),
         )  # fmt: skip
+
+    def _asked(self) -> str:
+        # What there was to say is said at every refresh.
+        return asked(self.spec, self.engine) if is_plain(self.seen, self.spec) and not self.notes else ""
 
     def _past(self) -> Past:
         """What this query took so far."""

@@ -49,6 +49,9 @@ class SqlEngine:
     def table(self, name: str) -> Table | None:
         return look_up(name, self.rows, self._delta)
 
+    def glance(self, name: str) -> Table | None:
+        return None
+
     def _delta(self, path: str) -> DeltaState:
         names, (detail,) = self._execute(f"DESCRIBE DETAIL delta.`{path}`")
         fields = dict(zip(names, detail, strict=True))
