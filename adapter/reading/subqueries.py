@@ -56,7 +56,7 @@ class Subqueries:
     def where(self, node: Node, predicate: exp.Expression) -> Node:
         """The rows that meet the predicate, still in the user's names."""
         plain: list[Expr] = []  # Those that nothing has been joined for since.
-        for part in parts(as_values(negated_inside(predicate.copy()))):
+        for part in parts(as_values(negated_inside(_any_row(predicate.copy())))):
             negated, test = _test(part)
             kind = JoinKind.ANTI if negated else JoinKind.SEMI
             if isinstance(test, exp.Exists) and isinstance(test.this, exp.Query):
@@ -91,7 +91,7 @@ class Subqueries:
                 return self._value(node)
             return node
 
-        return _outermost(as_values(negated_inside(tree.copy())), put)
+        return _outermost(as_values(negated_inside(_any_row(tree.copy()))), put)
 
     def attached(self, node: Node, names: frozenset[str] | None = None) -> Node:
         """The rows with the columns that stand for subqueries: of all that wait, or of those names."""
@@ -355,11 +355,20 @@ def whole_clauses(select: exp.Select, test: exp.Expression | None = None) -> lis
     return found
 
 
-def _keeps_one(select: exp.Select) -> bool:
+def _keeps_one(select: exp.Query) -> bool:
     """Whether its LIMIT leaves the first row there is."""
     limit = select.args.get("limit")
     some = limit is not None and isinstance(limit.expression, exp.Literal) and limit.expression.name != "0"
     return some and not select.args.get("offset")
+
+
+def _any_row(tree: exp.Expression) -> exp.Expression:
+    """The expression, changed in place: which rows of a set operation a LIMIT keeps is nothing to EXISTS."""
+    for query in [e.this for e in tree.find_all(exp.Exists) if isinstance(e.this, exp.SetOperation)]:
+        if _keeps_one(query):
+            query.set("limit", None)
+            query.set("order", None)
+    return tree
 
 
 def _is_star(selected: exp.Expression) -> bool:

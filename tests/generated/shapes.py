@@ -284,6 +284,10 @@ SHAPES: dict[str, str] = {
     "not_over_alternatives": (
         "SELECT s.store, s.qty FROM sales s WHERE NOT (s.store IN (SELECT store FROM stores) OR s.qty > 1)"
     ),
+    "exists_a_row_of_either": (
+        "SELECT t.store, t.city FROM stores t WHERE EXISTS (SELECT 1 FROM sales s WHERE s.store = t.store AND s.qty > 2"
+        " UNION ALL SELECT 1 FROM items i WHERE i.kind = t.area ORDER BY 1 LIMIT 1)"
+    ),
     "distinct_by_an_expression": "SELECT DISTINCT item, qty FROM sales ORDER BY LENGTH(item) + qty DESC, 1, 2 LIMIT 3",
     "union_by_an_expression": (
         "SELECT store, qty FROM sales UNION SELECT city, area FROM stores ORDER BY qty * 2 - 1 DESC, store LIMIT 3"
