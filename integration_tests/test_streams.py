@@ -94,6 +94,7 @@ def test_a_run_lands_what_is_there_and_ends(clicks: tuple[DbtProject, Path]) -> 
     (folder / "4.json").write_text("no json\n")
     said = project.fails("run", "--select", "per_user")
     assert "clicks could not be landed" in said and "what has landed is not read again" in said
+    assert "4.json" in said and "MALFORMED_RECORD" in said, said
 
 
 def test_what_grows_for_ever_and_what_time_bounds(dbt_project: DbtProject, tmp_path: Path) -> None:

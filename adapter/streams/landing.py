@@ -5,6 +5,7 @@ is not written again, and a table that is dropped takes its checkpoint along: th
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,9 @@ CHECKPOINT = "_checkpoint"
 
 PACKING = "spark.databricks.delta.autoCompact.enabled"
 """Under which Delta packs the small files of a table while it is followed, between its batches."""
+
+CARRIERS = ("STREAM_FAILED", "TASK_WRITE_FAILED", "Task failed", "Job aborted")
+"""Errors of Spark's that only carry another one."""
 
 BATCH, UPSERTS = f"{PREFIX}batch", f"{PREFIX}upserts"
 
@@ -211,12 +215,28 @@ def _fitting(engine: ClassicEngine, stream: Stream, table: Table) -> Table:
 
 
 def _failed(stream: Stream, error: BaseException) -> SourceError:
-    said = str(_broken.pop(stream.table, None) or unmasked(error)).strip()
+    own = _broken.pop(stream.table, None)
+    said = str(own or unmasked(error)).strip()
     remedy = "correct the source, and run again: what has landed is not read again"
     if (stream.format == "kafka" and "DATA_SOURCE_NOT_FOUND" in said) or "Failed to find data source: kafka" in said:
         remedy = (
             "Spark was started without its Kafka package; start it anew, or give it to your cluster: "
             "spark.jars.packages: org.apache.spark:spark-sql-kafka-0-10_2.13:<its version>"
         )
-    why = next((line for line in said.splitlines() if line.strip()), type(error).__name__)
+    first = next((line for line in said.splitlines() if line.strip()), type(error).__name__)
+    why = first if own is not None else "; ".join(_causes(error)) or first
     return SourceError(f"the stream {stream.table} could not be landed.", why=why, remedy=remedy)
+
+
+def _causes(error: BaseException) -> list[str]:
+    """What went wrong from the outside in, without those who say only that something did: the file, the record, and
+    the place in it."""
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    causes = []
+    while java is not None:
+        lines = (java.getMessage() or "").strip().splitlines()
+        if lines and not any(sign in lines[0] for sign in CARRIERS):
+            said = " ".join(line.strip() for line in lines[:2])
+            causes.append(re.sub(r"\s*SQLSTATE: \w+", "", said).strip().rstrip("."))
+        java = java.getCause()
+    return list(dict.fromkeys(causes))
