@@ -314,35 +314,41 @@ class Queries:
         return test if self._chance(70) else f"({test} OR {self.scalars.predicate(columns, 0)})"
 
     def _windowed(self, columns: list[Column], kinds: tuple[str, ...] | None, tail: str, rows: int) -> Query:
-        """Columns and window functions whose value no two orders of the rows make different."""
-        listed, outputs = [], []
+        """Columns and window functions whose value no two orders of the rows make different. One at the most counts
+        equal rows apart: of two, nothing says which value of the one goes with which of the other."""
+        listed, outputs, apart = [], [], False
         for kind in self._wanted(kinds, columns, 3):
             if kind == "int" and self._chance(70):
-                e = self._window(columns)
+                e, counts = self._window(columns, apart=not apart)
+                apart |= counts
             elif kind in ("string", "date", "decimal") and self._chance(30) and self.scalars.column(columns, kind):
                 e = f"{self.random.choice(('MIN', 'MAX'))}({self.scalars.column(columns, kind)}) {self._over(columns)}"
             else:
                 e = self.scalars.expression(columns, kind)
             outputs.append(Column(self._name("c"), kind))
             listed.append(f"{e} AS {outputs[-1].text}")
-        rank = self._window(columns) if self._chance(50) else f"ROW_NUMBER() {self._over(columns, complete=True)}"
+        rank, _ = self._window(columns, apart=not apart)
+        if not apart and self._chance(50):
+            rank = f"ROW_NUMBER() {self._over(columns, complete=True)}"
         qualify = f" QUALIFY {rank} <= {self.random.randint(1, 2)}" if self._chance(30) else ""
         return Query(f"SELECT {', '.join(listed)}{tail}{qualify}", tuple(outputs), rows)
 
-    def _window(self, columns: list[Column]) -> str:
+    def _window(self, columns: list[Column], *, apart: bool) -> tuple[str, bool]:
+        """(a window function, whether it counts equal rows apart). apart: whether it may."""
         of = self.scalars.expression(columns, "int", 1)
         calls = [f"{call}({of}) {self._over(columns)}" for call in ("SUM", "COUNT", "MIN", "MAX")]
         calls += [f"{call}() {self._over(columns, ordered=True)}" for call in ("RANK", "DENSE_RANK")]
-        complete = self._over(columns, complete=True)
-        calls += [f"ROW_NUMBER() {complete}", f"NTILE(2) {complete}"]
-        calls += [f"{call}({of}) {complete}" for call in ("LAG", "LEAD", "FIRST_VALUE")]
-        framed = f"{complete[:-1]} ROWS BETWEEN {self.random.choice(FRAMES)})"
-        calls += [f"{call}({of}) {framed}" for call in ("SUM", "MAX", "COUNT")]
         ranged = self.scalars.column(columns, "int")
         if ranged:
             by = f"PARTITION BY {self.random.choice(columns).text} ORDER BY {ranged}"
             calls.append(f"SUM({of}) OVER ({by} RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)")
-        return self.random.choice(calls)
+        complete = self._over(columns, complete=True)
+        counting = [f"ROW_NUMBER() {complete}", f"NTILE(2) {complete}"]
+        counting += [f"{call}({of}) {complete}" for call in ("LAG", "LEAD", "FIRST_VALUE")]
+        framed = f"{complete[:-1]} ROWS BETWEEN {self.random.choice(FRAMES)})"
+        counting += [f"{call}({of}) {framed}" for call in ("SUM", "MAX", "COUNT")]
+        chosen = self.random.choice([*calls, *counting] if apart else calls)
+        return chosen, chosen in counting
 
     def _over(self, columns: list[Column], *, ordered: bool = False, complete: bool = False) -> str:
         """complete: in an order that leaves no two rows side by side but equal ones."""
