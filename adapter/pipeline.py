@@ -102,7 +102,7 @@ def compile_model(
     except SqlglotError as error:
         first = str(error).splitlines()[0]
         refusal = Refusal("SQL that the parser does not know", f"({first})", volatility=Volatility.VOLATILE)
-        return Model(sql, result, {}, _digest(sql, result), refusal=refusal)
+        return Model(sql, result, {}, digest((sql, result)), refusal=refusal)
     declare(tree, deterministic)
     lowering = Lowering(catalog, ask, deterministic)
     try:
@@ -128,7 +128,7 @@ def compile_model(
         whole = settled(prune(connected(Project(node, outputs))), lowering.typer, dict(result))
         named = ripening(whole) if joined_once else whole
         named = emitted(named, emission) if emission is not None else named
-        fingerprint = _digest(show(named), result)
+        fingerprint = digest((show(named), result))
         return Model(sql, result, dict(lowering.sources), fingerprint, node=named, tree=tree, emission=emission)
     except Bug as bug:
         # A table that is computed whole is right, if slow; one that is not there helps nobody.
@@ -149,7 +149,7 @@ def _recomputed(sql: str, tree: exp.Expression, result: Columns, catalog: Catalo
     except SqlglotError:
         text = sql
     text += "".join(sorted(r.view.sql for r in sources.views if r.view))
-    return Model(sql, result, sources.tables, _digest(text, result), refusal=refusal, tree=tree)
+    return Model(sql, result, sources.tables, digest((text, result)), refusal=refusal, tree=tree)
 
 
 def columns_of(node: Node, types_of: TypesOf) -> Columns:
@@ -172,5 +172,5 @@ def _reordered(names: list[str], read: tuple[str, ...]) -> bool:
     return wanted != found and sorted(wanted) == sorted(found)
 
 
-def _digest(meaning: str, result: Columns) -> str:
-    return hashlib.sha256(repr((meaning, result)).encode()).hexdigest()[:20]
+def digest(said: object) -> str:
+    return hashlib.sha256(repr(said).encode()).hexdigest()[:20]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -11,7 +10,7 @@ from ..algebra.kept import is_kept
 from ..algebra.keys import SourceKeys, unique_key
 from ..dialect import without_as_of
 from ..errors import Impossible, Refusal, TargetError
-from ..pipeline import Model, columns_of, compile_model
+from ..pipeline import Model, columns_of, compile_model, digest
 from ..reading.relations import Kind
 from ..reading.temporal import only_maintained
 from ..sparksql.reads import Span
@@ -29,13 +28,16 @@ KEY_PROPERTY = "dbt_spark_dynamic.unique_key"
 MEANING_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
 """Session settings that give the same SQL another meaning."""
 
+Settings = tuple[tuple[str, str], ...]
+"""Their names and values."""
+
 
 @dataclass(frozen=True)
 class Seen:
     """target: the table, None if there is none; key: what rows are merged by, None for whole rows; checked: a key that
     is only declared, and must be verified; source_keys: keys of the sources that are dynamic tables; definition: what
     the table is made by, as a digest; position: where its ledger stands, None without one; clock: what the model reads
-    of it, now; newest: the newest times that its watermark is made of."""
+    of it, now; newest: the newest times that its watermark is made of; settings: of the session, as `meaning_of`."""
 
     target: Table | None
     catalog: SessionCatalog
@@ -47,6 +49,12 @@ class Seen:
     position: Position | None
     clock: Reading = field(default_factory=dict)
     newest: Mapping[str, int] = field(default_factory=dict)
+    settings: Settings = ()
+
+
+def meaning_of(engine: Engine) -> Settings:
+    """What the session makes of SQL."""
+    return tuple((name, engine.setting(name)) for name in MEANING_SETTINGS)
 
 
 def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> Seen:
@@ -63,15 +71,18 @@ def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> 
     key, checked = _keys(model, source_keys, spec)
     if model.node is not None and is_kept(model.node):
         problems.check_kept(model.node, key, spec)
-    settings = tuple((name, engine.setting(name)) for name in MEANING_SETTINGS)
+    settings = meaning_of(engine)
     meaning = (model.fingerprint, key, checked, spec.changelog_mode.value, settings, spec.late_by)
     if spec.emission is not None:
         meaning += (spec.emission,)
-    definition = hashlib.sha256(repr(meaning).encode()).hexdigest()[:20]
+    definition = digest(meaning)
     position = position_of(target, engine)
     _check_held_back(catalog, position, engine, spec)
     read = read_by(model.node) if model.node is not None else frozenset()
-    seen = Seen(target, catalog, model, source_keys, key, checked, definition, position, reading(engine, read))
+    clock = reading(engine, read)
+    seen = Seen(
+        target, catalog, model, source_keys, key, checked, definition, position, clock, settings=settings
+    )  # fmt: skip
     if WATERMARK not in read:
         return seen
     reached = _watermark(seen, spec, engine)

@@ -382,7 +382,7 @@ class Refresh:
 
     def _asked(self) -> str:
         # What there was to say is said at every refresh.
-        return asked(self.spec, self.engine) if is_plain(self.seen, self.spec) and not self.notes else ""
+        return asked(self.spec, self.seen.settings) if is_plain(self.seen, self.spec) and not self.notes else ""
 
     def _past(self) -> Past:
         """What this query took so far."""

@@ -5,15 +5,15 @@ Most tables of most runs are. Reading the SELECT would take longer than looking 
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 
+from ..pipeline import digest
 from .engine import Engine
 from .history import read_commit
 from .ledger import Entry
-from .look import MEANING_SETTINGS, Seen
+from .look import Seen, Settings, meaning_of
 from .outcome import Code, Outcome
 from .spec import Spec
 
@@ -26,11 +26,9 @@ def is_plain(seen: Seen, spec: Spec) -> bool:
     return known and seen.catalog.says_all and not spec.deterministic
 
 
-def asked(spec: Spec, engine: Engine) -> str:
+def asked(spec: Spec, settings: Settings) -> str:
     """A digest of all that the user says of the table, and of the release that reads it: another may read it better."""
-    settings = tuple((name, engine.setting(name)) for name in MEANING_SETTINGS)
-    said = replace(spec, place="", full_refresh=False)
-    return hashlib.sha256(repr((said, settings, _release())).encode()).hexdigest()[:20]
+    return digest((replace(spec, place="", full_refresh=False), settings, _release()))
 
 
 @cache
@@ -45,12 +43,13 @@ def up_to_date(spec: Spec, engine: Engine) -> Outcome | None:
         return None
     entry = Entry.read(read_commit(target.version, engine.log(target, target.version)).user_metadata)
     # A commit between the one that the refresh was computed against and its own may be a stranger's.
-    follows = entry is not None and (entry.base < 0 or entry.base == target.version - 1)
-    if entry is None or not follows or not entry.asked or entry.asked != asked(spec, engine):
+    if entry is None or (entry.base >= 0 and entry.base != target.version - 1):
+        return None
+    if not entry.asked or entry.asked != asked(spec, meaning_of(engine)):
         return None
     for name, then in entry.sources.items():
         now = engine.glance(name)
         if now is None or (now.id, now.version) != (then.id, then.version):
             return None
     versions: dict[str, tuple[int | None, int]] = {n: (c.version, c.version) for n, c in entry.sources.items()}
-    return Outcome(Code.NO_CHANGE, "no_op", sources=versions, table=target.name, version=target.version, volatile=False)
+    return Outcome(Code.NO_CHANGE, "no_op", sources=versions, table=target.name, version=target.version)
