@@ -497,6 +497,34 @@ def test_a_query_whose_difference_spark_cannot_plan_is_written_anew(orders: Main
     assert sorted(orders.sql(query)) == sorted(orders.sql("SELECT * FROM m"))
 
 
+def test_a_change_that_spark_cannot_plan_is_found_by_the_query_itself(orders: Maintained) -> None:
+    orders.refresh("m", sql="SELECT customer, amount FROM orders WHERE amount >= 0")
+    orders.sql("DELETE FROM orders WHERE id = 1")
+    puzzle = (
+        "SELECT o.id, (SELECT p.amount FROM orders p WHERE p.id = o.id LIMIT 1) AS a FROM orders o "
+        "EXCEPT ALL SELECT id, amount FROM orders"
+    )
+
+    class Puzzling:
+        """Has Spark plan something that it cannot, the first time it is asked for the change."""
+
+        def __init__(self, engine: Engine) -> None:
+            self._engine, self._asked = engine, 0
+
+        def pin(self, name: str, sql: str, *, few: bool) -> int:
+            if name.endswith("result_change") and not self._asked:
+                self._asked, sql = 1, puzzle
+            return self._engine.pin(name, sql, few=few)
+
+        def __getattr__(self, name: str):
+            return getattr(self._engine, name)
+
+    orders.wrap = Puzzling
+    outcome = orders.refresh("m")
+    assert outcome.code is Code.RECOMPUTE and "Spark cannot plan" in (outcome.reason or "")
+    assert (outcome.rows_deleted, orders.difference("m")) == (1, 0)
+
+
 def test_no_rows_have_no_grand_total_among_other_sets(orders: Maintained) -> None:
     sets = {
         "r": "ROLLUP (customer)",

@@ -21,6 +21,9 @@ from .spec import ChangelogMode, RefreshMode, Spec
 UNORDERED = ("INVALID_ORDERING_TYPE", "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE")
 """Spark's refusals to compare values, and to group by them."""
 
+UNPLANNED = r"key not found: \S+#\d+|PLAN_VALIDATION_FAILED|INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND"
+"""What Spark says where its optimizer has made a plan that it cannot go on with."""
+
 UNSTORABLE = frozenset(" ,;{}()\n\t=")
 """What Delta has in no name of a column, unless the table maps names."""
 
@@ -339,15 +342,17 @@ def is_conflict(error: SqlError) -> bool:
     return any(sign in str(error) for sign in CONFLICTS)
 
 
-def is_without_order(error: SqlError) -> bool:
-    """Whether Spark cannot compare, or tell apart, values that a refresh has to."""
-    return any(sign in str(error) for sign in UNORDERED)
+def beyond_spark(error: SqlError) -> str | None:
+    """Why a change was refused that the query alone may not be, if that is how it is."""
+    if any(sign in str(error) for sign in UNORDERED):
+        return "Spark cannot compare values that the change goes by: of a VARIANT, or of a MAP as a key"
+    return "Spark cannot plan the statement of its change" if is_unplanned(error) else None
 
 
 def is_unplanned(error: SqlError) -> bool:
-    """Whether Spark could not plan a statement over a query that it can run alone: a correlated subquery with LIMIT
-    below a UNION ALL (Spark 4.2)."""
-    return re.search(r"key not found: \S+#\d+", str(error)) is not None
+    """Whether Spark lost its own way in planning a statement, and says so in terms of its plans alone: the query by
+    itself may well be one that it can run. A correlated subquery with LIMIT below a UNION ALL is such (Spark 4.2)."""
+    return re.search(UNPLANNED, str(error)) is not None
 
 
 def countable(data_type: str) -> bool:

@@ -47,8 +47,6 @@ DEFAULT_PROPERTIES = {"delta.enableDeletionVectors": "true"}
 """What a table is created with unless its tblproperties say otherwise. With deletion vectors a MERGE marks rows as gone
 instead of writing every file anew that holds one of them."""
 
-NOT_COMPARED = "Spark cannot compare values that the change goes by: of a VARIANT, or of a MAP as a key"
-
 NEW_CONSTRAINT = "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"
 """Delta's refusal to add a constraint that rows of the table do not meet."""
 
@@ -262,9 +260,10 @@ class Refresh:
             again, why = self._recompute, f"the table does not hold what its query has just lost ({found.why})"
         except SqlError as error:
             lost = work.lost_by(error)
-            if lost is None and not problems.is_without_order(error):
+            reason = accepted(lost, self.spec) if lost is not None else problems.beyond_spark(error)
+            if reason is None:
                 raise
-            again, why = self._recompute, accepted(lost, self.spec) if lost is not None else NOT_COMPARED
+            again, why = self._recompute, reason
         finally:
             work.forget()
         return again(entry, why)

@@ -70,7 +70,7 @@ def net_change(feed: Feed, span: Span) -> exp.Expression:
     arrived = exp.In(this=exp.column("_change_type"), expressions=[exp.Literal.string(a) for a in ARRIVED])
     sign = exp.Case(ifs=[exp.If(this=arrived, true=exp.Literal.number(1))], default=exp.Literal.number(-1))
     weight = exp.Sum(this=sign)
-    listed = [exp.alias_(exp.column(c, quoted=True), c, quoted=True) for c in feed.columns]
+    listed = [exp.column(c, quoted=True) for c in feed.columns]
     tree = exp.Select(expressions=[*listed, exp.alias_(weight, WEIGHT, quoted=True)])
     tree.set("from_", exp.From(this=source))
     if feed.columns:
@@ -84,7 +84,7 @@ def net_difference(feed: Feed, span: Span, read: Callable[[str, int], exp.Expres
     sides = []
     for version, weight in ((span.after, 1), (span.before, -1)):
         source = read(feed.source, version)
-        listed = [exp.alias_(exp.column(c, quoted=True), c, quoted=True) for c in feed.columns]
+        listed = [exp.column(c, quoted=True) for c in feed.columns]
         literal = exp.Literal.number(1) if weight == 1 else exp.Neg(this=exp.Literal.number(1))
         side = exp.Select(expressions=[*listed, exp.alias_(literal, WEIGHT, quoted=True)])
         side.set("from_", exp.From(this=source))
@@ -97,7 +97,7 @@ def summed(signed: exp.Expression, columns: tuple[str, ...]) -> exp.Expression:
     alias = "signed"
     source = exp.Subquery(this=signed, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
     weight = exp.Sum(this=reference(alias, WEIGHT))
-    listed = [exp.alias_(reference(alias, c), c, quoted=True) for c in columns]
+    listed = [reference(alias, c) for c in columns]
     tree = exp.Select(expressions=[*listed, exp.alias_(weight, WEIGHT, quoted=True)])
     tree.set("from_", exp.From(this=source))
     if columns:

@@ -61,8 +61,8 @@ class Block:
         return replace_columns(e.tree, self.columns)
 
     def select(self) -> exp.Select:
-        """The finished SELECT, one aliased column for each name."""
-        listed = [exp.Alias(this=e, alias=exp.to_identifier(n, quoted=True)) for n, e in self.columns.items()]
+        """The finished SELECT, one column for each name."""
+        listed = [output(e, n) for n, e in self.columns.items()]
         tree = exp.Select(expressions=listed or [exp.Literal.number(1)])
         if self.source is not None:
             tree.set("from_", exp.From(this=self.source))
@@ -343,6 +343,14 @@ def _on(node: Join, left: Block, right: Block) -> list[exp.Expression]:
         met = {**left.columns, **right.columns}
         on.append(exp.paren(replace_columns(node.residual.tree, met), copy=False))
     return on
+
+
+def output(e: exp.Expression, name: str) -> exp.Expression:
+    """An expression of a SELECT list. A column keeps its name without being told: besides being shorter to read, a
+    column named as itself keeps Spark 4.2 from planning some windows over a UNION ALL (PLAN_VALIDATION_FAILED)."""
+    if isinstance(e, exp.Column) and e.name == name:
+        return e
+    return exp.Alias(this=e, alias=exp.to_identifier(name, quoted=True))
 
 
 def reference(table: str, name: str) -> exp.Column:

@@ -300,6 +300,11 @@ SHAPES: dict[str, str] = {
 """Construct -> SELECT."""
 
 OF_SPARK: dict[str, str] = {
+    "windows_over_a_full_join": (
+        "SELECT g.last_day, FIRST_VALUE(s.id) OVER (ORDER BY s.id) AS f FROM sales s FULL JOIN (SELECT MAX(day) AS "
+        "last_day, SUM(qty) AS sold FROM sales GROUP BY store) g ON s.id = g.sold QUALIFY COUNT(s.item) OVER (ORDER BY "
+        "s.store) <= 9"
+    ),
     "range": "SELECT r.id, s.qty FROM RANGE(1, 4) r LEFT JOIN sales s ON s.store = r.id",
     "stack": (
         "SELECT id, v.k, v.n, j.c0 FROM sales LATERAL VIEW STACK(2, 'qty', qty, 'store', store) v AS k, n LATERAL VIEW "
