@@ -179,7 +179,7 @@ def dbt_project(new_project: Callable[..., DbtProject]) -> DbtProject:
 @pytest.fixture
 def large_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every table is treated as a large one: keys and bounds are said to it as literals."""
-    monkeypatch.setattr("dbt_spark_dynamic.commit.refresh.LARGE", 1)
+    monkeypatch.setattr("dbt_spark_dynamic.commit.look.LARGE", 1)
 
 
 @pytest.fixture

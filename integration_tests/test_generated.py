@@ -30,7 +30,7 @@ def test_generated_queries_are_maintained_incrementally(maintained: Maintained) 
     run(maintained, script.rounds[0])
     wrong: list[str] = []
     for i in range(PAIRS):
-        maintained.models[f"m{i}"] = random_query(Random(f"{SEED}/{i}"))
+        maintained.models[f"m{i}"] = query_of_spark(maintained, Random(f"{SEED}/{i}"))
         wrong += wrong_after_refresh(maintained, f"m{i}", {Code.CREATED}, keyless=i % 3 == 2)
     for changes in script.rounds[1:]:
         run(maintained, changes)
@@ -38,6 +38,14 @@ def test_generated_queries_are_maintained_incrementally(maintained: Maintained) 
             expected = {Code.INCREMENTAL, Code.NO_CHANGE}
             wrong += wrong_after_refresh(maintained, f"m{i}", expected, keyless=i % 3 == 2)
     assert not wrong, "\n\n".join(wrong)
+
+
+def query_of_spark(maintained: Maintained, random: Random) -> str:
+    """A query that Spark can plan by itself, as it cannot one in a hundred of those that the generator makes."""
+    while True:
+        query = random_query(random)
+        if "Error occurred during query planning" not in maintained.sql(f"EXPLAIN {query}")[0][0]:
+            return query
 
 
 def create_sources(maintained: Maintained) -> None:

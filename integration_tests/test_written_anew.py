@@ -72,6 +72,21 @@ def test_most_rows_of_the_table_are_to_be_made_again(sales: Maintained) -> None:
     assert (sales.difference("by_row"), sales.difference("by_key")) == (0, 0)
 
 
+def test_a_small_result_of_which_no_change_was_timed(maintained: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its change plan does tells beforehand; of a few keys it does not."""
+    monkeypatch.setattr("dbt_spark_dynamic.commit.costs.LARGE", 50_000)
+    monkeypatch.setattr("dbt_spark_dynamic.commit.costs.RELATION", 60)
+    maintained.sql("CREATE TABLE sales USING delta AS SELECT id, id % 100 AS customer, RAND(7) AS r FROM RANGE(20000)")
+    maintained.refresh("m", sql="SELECT customer, MAX_BY(id, r) AS id FROM sales GROUP BY customer")
+    for changed in (30, 30, 16):
+        maintained.sql(f"UPDATE sales SET r = r + 1 WHERE id < {changed}")
+        outcome = maintained.refresh("m")
+        assert (outcome.code is Code.INCREMENTAL) == (changed == 16)
+        if changed > 16:
+            assert_written_anew(outcome, r"the change takes \d relations, which read [\d.]+ times what the query reads")
+        assert maintained.difference("m") == 0
+
+
 def test_a_model_that_is_to_be_maintained_by_change_is(sales: Maintained) -> None:
     only = {"refresh_mode": RefreshMode.INCREMENTAL}
     sales.refresh("m", sql="SELECT customer, AVG(amount) AS a FROM sales GROUP BY customer", **only)

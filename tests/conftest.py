@@ -1,5 +1,5 @@
-"""How hard the laws are tried: each with 300 examples that are the same in every run, so that what a run finds is what a
-change has done; HYPOTHESIS_PROFILE=long tries each with 5000, other ones each time."""
+"""How hard the laws are tried: each with 300 examples that are the same in every run, so that what a run finds is what
+a change has done; HYPOTHESIS_PROFILE=long tries each with 5000, other ones each time."""
 
 from __future__ import annotations
 

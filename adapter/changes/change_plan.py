@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ..algebra.nodes import Named
+from ..algebra.nodes import Named, Node
 from .additive import Additions
 from .derivation import Binding, Feed
 from .slices import Slice
@@ -47,3 +47,9 @@ class ChangePlan:
     falling: Named | None = None
     too_late: Named | None = None
     slices: tuple[Slice, ...] = ()
+
+    @property
+    def relations(self) -> tuple[Node, ...]:
+        """All that it may compute from tables, in order."""
+        added = (self.additions.rows,) if self.additions is not None else ()
+        return (*(b.node for b in self.bindings), self.result.node, *added)

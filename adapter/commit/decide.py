@@ -5,8 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from ..changes.change_plan import ChangePlan, Shape
 from ..errors import TargetError
-from .costs import BY_KEY, BY_ROW, Bar, Changed, Expected, Source, bars_of, changed_of, expected, why_anew
+from .costs import (
+    BY_KEY,
+    BY_ROW,
+    OF_SMALL_TABLES,
+    Bar,
+    Changed,
+    Expected,
+    Planned,
+    Source,
+    bars_of,
+    changed_of,
+    dear_at_sight,
+    expected,
+    why_anew,
+)
 from .engine import Engine
 from .layout import Layout, layout
 from .ledger import Entry, Position, written_as
@@ -100,6 +115,21 @@ def dearer(seen: Seen, spec: Spec, changed: Changed | None) -> str | None:
     past, size, untimed = seen.position.past, size_of_sources(seen), BY_KEY if seen.key is not None else BY_ROW
     reasons = (why_anew(past, size, changed, untimed, bar) for bar in bars(seen))
     return next((reason for reason in reasons if reason is not None), None)
+
+
+def dear_plan(seen: Seen, spec: Spec, changed: Changed | None, plan: ChangePlan) -> str | None:
+    """Why a plan for a change of so many rows is not worth carrying out; None if it is."""
+    if seen.position is None or not may_be_rewritten(seen, spec) or OF_SMALL_TABLES not in bars(seen):
+        return None
+    assert seen.model.node is not None
+    sizes = {name: seen.catalog.tables[name].size for name in seen.model.sources}
+    size = size_of_sources(seen)
+    read = sum(sizes.get(source, 0) for relation in plan.relations for source, _ in relation.leaves)
+    once = sum(sizes.get(source, 0) for source, _ in seen.model.node.leaves)
+    planned = Planned(
+        len(plan.feeds) + len(plan.relations) + 1, read / once if once else 0.0, makes=plan.shape is Shape.UPSERT
+    )
+    return dear_at_sight(seen.position.past, size, changed, planned)
 
 
 def bars(seen: Seen) -> tuple[Bar, ...]:

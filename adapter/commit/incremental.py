@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ..algebra.clock import CLOCK
-from ..algebra.keys import SourceKeys
-from ..changes.additive import Own
-from ..changes.change_plan import ChangePlan
 from ..changes.derivation import Derivation, Feed
-from ..changes.plan import plan
 from ..names import PREFIX
 from ..pipeline import Model
 from ..sparksql.reads import net_change, net_difference
@@ -32,12 +28,11 @@ class Incremental:
         engine: Engine,
         model: Model,
         changes: Mapping[str, Change],
-        keys: SourceKeys,
         spec: Spec,
         *,
         clock_moved: bool = False,
     ) -> None:
-        self._engine, self._model, self._changes, self._keys, self._spec = engine, model, changes, keys, spec
+        self._engine, self._model, self._changes, self._spec = engine, model, changes, spec
         self._clock = frozenset({CLOCK} if clock_moved else ())
         self._pins: list[str] = []
         self.rows: dict[str, int] = {}
@@ -81,20 +76,6 @@ class Incremental:
                 if not has_no_feed(error):
                     raise
         return self.pin(feed.name, explained(feed.why, net_difference(feed, change.span)), few=False)
-
-    def plan(self, own: Own | None, key: tuple[str, ...] | None, large: Collection[str] = ()) -> ChangePlan:
-        """key: what rows are merged by, None for whole rows; large: sources that are worth reading once."""
-        assert self._model.node is not None
-        return plan(
-            self._model.node,
-            self.changed,
-            self._keys,
-            own,
-            by_key=key is not None,
-            declared=key,
-            emission=self._model.emission,
-            large=large,
-        )
 
     def pin(self, relation: str, sql: str, *, few: bool | None = None) -> int:
         name = self.name(relation)

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 from ..algebra.clock import WATERMARK, Reading, read_by
 from ..algebra.kept import is_kept
 from ..algebra.keys import SourceKeys, unique_key
+from ..changes.additive import Own
+from ..changes.change_plan import ChangePlan
+from ..changes.plan import plan
 from ..dialect import without_as_of
 from ..errors import Impossible, Refusal, TargetError
 from ..pipeline import Model, columns_of, compile_model, digest
@@ -32,6 +35,10 @@ Settings = tuple[tuple[str, str], ...]
 """Their names and values."""
 
 
+LARGE = 32 * 2**20
+"""Bytes from which on it pays to look which of a table's files can hold the changed keys before it is read for them."""
+
+
 @dataclass(frozen=True)
 class Seen:
     """target: the table, None if there is none; key: what rows are merged by, None for whole rows; checked: a key that
@@ -50,6 +57,32 @@ class Seen:
     clock: Reading = field(default_factory=dict)
     newest: Mapping[str, int] = field(default_factory=dict)
     settings: Settings = ()
+
+    def plan(self, changed: frozenset[str]) -> ChangePlan:
+        """How a change of these sources reaches the table. The model is not refused."""
+        assert self.model.node is not None
+        return plan(
+            self.model.node,
+            changed,
+            self.source_keys,
+            self._own(),
+            by_key=self.key is not None,
+            declared=self.key,
+            emission=self.model.emission,
+            large=frozenset(name for name, t in self.catalog.tables.items() if is_large(t)),
+        )
+
+    def _own(self) -> Own | None:
+        """The table as a relation that its own change plan may read; None if it must not."""
+        # Keys that are only declared are checked on whole rows, which additions to the table's own are not. Of a table
+        # whose results are made when they are due, whole rows are compared.
+        if self.checked and self.model.emission is None:
+            return None
+        return Own(self.target.name if self.target is not None else "the table", dict(self.model.columns))
+
+
+def is_large(found: Table) -> bool:
+    return found.size >= LARGE
 
 
 def meaning_of(engine: Engine) -> Settings:

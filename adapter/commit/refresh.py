@@ -18,7 +18,6 @@ from ..changes.emitted import next_instant
 from ..dialect import SqlglotError, print_sql
 from ..errors import Bug, Refusal
 from ..names import aside
-from ..pipeline import Model
 from ..reading.relations import Kind
 from ..reading.sources import pinned
 from ..sparksql.reads import Span, at_version, dated, table, undated
@@ -27,14 +26,14 @@ from ..sparksql.statements import create, create_empty, duplicates_in, overwrite
 from . import costs, problems
 from .apply import Applied, Applier, Dearer, NotHeld
 from .costs import Changed, Past
-from .decide import Decision, accepted, changed_rows, dearer, decide, size_of_sources
+from .decide import Decision, accepted, changed_rows, dear_plan, dearer, decide, size_of_sources
 from .drift import CHANGE_FEED, created_with
 from .engine import Engine, SqlError, Written
 from .history import Commit, read_commit
 from .incremental import Incremental
 from .layout import taking_its_place
 from .ledger import REWRITE, Consumed, Entry
-from .look import KEY_PROPERTY, Seen, look
+from .look import KEY_PROPERTY, Seen, is_large, look
 from .measure import Measure
 from .outcome import Code, Outcome
 from .sources import Change, enabling, with_change_feed
@@ -59,9 +58,6 @@ LITTLE = 16 * 2**20
 """Bytes up to which a table's files are sooner written anew than their rows marked and the marks read ever after:
 measured on two cores, a MERGE and the next read of the table take 3.3 s either way at 12 MB, at 2 MB 2.1 s instead of
 2.8 s."""
-
-LARGE = 32 * 2**20
-"""Bytes from which on it pays to look which of a table's files can hold the changed keys before it is read for them."""
 
 
 def refresh(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> Outcome:
@@ -99,7 +95,7 @@ class Refresh:
         self.target, self.catalog, self.model = seen.target, seen.catalog, seen.model
         if self.target is not None:
             self.table, self.version = self.target.name, self.target.version
-        self.source_keys, self.key, self.checked = seen.source_keys, seen.key, seen.checked
+        self.key, self.checked = seen.key, seen.checked
         self.definition, self.position, self.seen = seen.definition, seen.position, seen
         self.clock, self.newest = seen.clock, seen.newest
         self.notes: list[str] = []
@@ -225,7 +221,7 @@ class Refresh:
 
     def _incremental(self, entry: Entry, changes: Mapping[str, Change], *, clock_moved: bool) -> Outcome:
         assert self.model.node is not None and self.target is not None
-        work = Incremental(self.engine, self.model, changes, self.source_keys, self.spec, clock_moved=clock_moved)
+        work = Incremental(self.engine, self.model, changes, self.spec, clock_moved=clock_moved)
         clock = {Time.BEFORE: entry.clock, Time.AFTER: self.clock}
         spans = {
             n: Span(c.version, self.catalog.tables[n].version)
@@ -242,8 +238,11 @@ class Refresh:
                 new = self._entry("no_op", None, entry.generation, entry.sequence + 1, self._base(), 0)
                 self._commit(touch(self.spec.target), new)
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry), **self._said())
-            self._weigh(changed_rows(self.seen, work.changes))
-            plan = work.plan(self._own(), self.key, self._large())
+            changed = changed_rows(self.seen, work.changes)
+            self._weigh(changed)
+            plan = self.seen.plan(work.changed)
+            if (reason := dear_plan(self.seen, self.spec, changed, plan)) is not None:
+                raise Dearer(reason)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
             temporal: Mapping[AsOf, Technique] = {}
             if work.rows_in > MANY_ROWS:
@@ -268,12 +267,6 @@ class Refresh:
             work.forget()
         return again(entry, why)
 
-    def _own(self) -> Own | None:
-        """The table as a relation that its change plan may read."""
-        assert self.target is not None
-        # Of a table whose results are made when they are due, whole rows are compared, as a declared key is checked.
-        return own_table(self.target.name, self.model, () if self.model.emission is not None else self.checked)
-
     def _weigh(self, changed: Changed | None) -> None:
         """Raises Dearer where so many rows changed, or are to be made again, that writing the table anew is cheaper."""
         if changed is None:
@@ -297,15 +290,11 @@ class Refresh:
             self.measure, self._small(),
         )  # fmt: skip
 
-    def _large(self) -> frozenset[str]:
-        """The sources that are not small."""
-        return frozenset(name for name, t in self.catalog.tables.items() if t.size >= LARGE)
-
     def _small(self) -> frozenset[str]:
         assert self.target is not None
         # Change plans know the table by its complete name, the statements that write to it by the model's.
         tables = {**self.catalog.tables, self.target.name: self.target, self.spec.target: self.target}
-        return frozenset(name for name, t in tables.items() if 0 < t.size < LARGE)
+        return frozenset(name for name, t in tables.items() if t.size and not is_large(t))
 
     def _commit(self, statement: str, entry: Entry) -> Written:
         return self._write(statement, replace(entry, share=self.share), self._marking())[0]
@@ -424,9 +413,3 @@ class Refresh:
 def now() -> int:
     """Milliseconds since 1970."""
     return int(time.time() * 1000)
-
-
-def own_table(name: str, model: Model, checked: tuple[str, ...]) -> Own | None:
-    """The table as a relation that its own change plan may read; None if it must not."""
-    # Keys that are only declared are checked on whole rows, which additions to the table's own are not.
-    return None if checked else Own(name, dict(model.columns))

@@ -11,14 +11,21 @@ from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, Window
 from ..algebra.times import MICROS
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.laws import ADDITIVE, EMITTED, TOP, Law, law_of
-from ..changes.plan import plan
 from ..commit import problems
 from ..commit.costs import never_anew, seconds
-from ..commit.decide import Decision, bars, changed_rows, costs, decide, may_be_rewritten, size_of_sources
+from ..commit.decide import (
+    Decision,
+    bars,
+    changed_rows,
+    costs,
+    dear_plan,
+    decide,
+    may_be_rewritten,
+    size_of_sources,
+)
 from ..commit.engine import Engine, SqlError
 from ..commit.look import Seen, look
 from ..commit.outcome import Code
-from ..commit.refresh import own_table
 from ..commit.spec import ChangelogMode, Spec
 from ..errors import DynamicTableError, Refusal
 from ..pipeline import Model
@@ -83,7 +90,7 @@ def explain(spec: Spec, engine: Engine) -> Explanation:
         seen = look(spec, engine)
         decision, stopped = _decision(seen, spec, engine)
         node, cases = seen.model.node, _cases(seen, spec, engine, decision)
-        shape = _plan(seen) if node is not None else None
+        shape = seen.plan(frozenset(seen.model.sources)) if node is not None else None
         return Explanation(
             target=spec.target,
             place=spec.place,
@@ -136,9 +143,14 @@ def _lasting(micros: int) -> str:
 def _decision(seen: Seen, spec: Spec, engine: Engine) -> tuple[Decision, str | None]:
     """What the next run does, or what it stops with; then as for a table that has nothing to do."""
     try:
-        return decide(seen, spec, engine), None
+        decision = decide(seen, spec, engine)
     except DynamicTableError as error:
         return Decision(Code.NO_CHANGE), str(error)
+    if decision.code is Code.INCREMENTAL and decision.changes:
+        by_change = seen.plan(frozenset(decision.changes))
+        if (dear := dear_plan(seen, spec, changed_rows(seen, decision.changes), by_change)) is not None:
+            return replace(decision, code=Code.RECOMPUTE, reason=dear, rewrite=True), None
+    return decision, None
 
 
 def _next_run(decision: Decision, seen: Seen, spec: Spec) -> str:
@@ -188,18 +200,6 @@ def _cases(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> tuple[
 def _chosen_anew(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> tuple[Rehearsed, ...]:
     """The refresh that writes the table anew, where the next one does."""
     return (rehearse(spec, engine, seen, decision, Case.GENERAL),) if decision.rewrite else ()
-
-
-def _plan(seen: Seen) -> ChangePlan:
-    """As if every source had changed."""
-    assert seen.model.node is not None
-    emission = seen.model.emission
-    checked = seen.checked if emission is None else ()
-    own = own_table(seen.target.name if seen.target else "the table", seen.model, checked)
-    changed, key = frozenset(seen.model.sources), seen.key
-    return plan(
-        seen.model.node, changed, seen.source_keys, own, by_key=key is not None, declared=key, emission=emission
-    )
 
 
 def _steps(model: Model, shape: ChangePlan) -> tuple[Step, ...]:

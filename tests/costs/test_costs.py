@@ -9,16 +9,19 @@ from hypothesis import strategies as st
 from dbt_spark_dynamic.commit.costs import (
     BY_KEY,
     BY_ROW,
+    FEW,
     LARGE,
     LITTLE,
     OF_SMALL_TABLES,
     OF_TABLES,
     Changed,
     Past,
+    Planned,
     Slowness,
     Source,
     Took,
     changed_of,
+    dear_at_sight,
     expected,
     why_anew,
 )
@@ -82,6 +85,27 @@ def test_what_is_not_known_is_maintained_by_change(past: Past, size: int, share:
     assert why_anew(Past(None, past.little, past.much), size, of_rows(share), untimed, OF_TABLES) is None
     assert why_anew(past, 0, of_rows(share), untimed, OF_TABLES) is None
     assert why_anew(past, size, None, untimed, OF_TABLES) is None
+
+
+@given(PASTS, SIZES, SHARES, st.builds(Planned, st.integers(1, 50), st.floats(0, 100), st.booleans()))
+def test_what_was_timed_is_not_judged_by_its_plan(past: Past, size: int, share: float, planned: Planned) -> None:
+    dear = dear_at_sight(past, size, of_rows(share), planned)
+    if dear is None:
+        return
+    assert past.anew is not None and size >= LARGE and of_rows(share).rows > FEW and not past.tells(share)
+    assert planned.seconds(past.anew.of(size)) > past.anew.of(size)
+    assert all(took.seconds > past.anew.of(size) for took in past.by_change)
+
+
+def test_a_plan_that_reads_more_than_the_query_is_dear_at_sight() -> None:
+    past, size, changed = Past(Took(2.6, 300 * 2**20, 1.0)), 300 * 2**20, Changed(12_000, 6_000_000, 0.002)
+    assert dear_at_sight(past, size, changed, Planned(12, 3.05, makes=False)) == (
+        "the change takes 12 relations, which read 3.0 times what the query reads: expected 6.4 s by change, 2.6 s anew"
+    )
+    assert dear_at_sight(past, size, changed, Planned(5, 1.0, makes=False)) is None
+    slow = Past(Took(60.0, 300 * 2**20, 1.0))
+    assert dear_at_sight(slow, size, changed, Planned(12, 2.0, makes=False)) is None
+    assert dear_at_sight(slow, size, changed, Planned(6, 2.0, makes=True)) is not None
 
 
 @given(SIZES, st.floats(LITTLE, 1), TIMES, TIMES, UNTIMED)

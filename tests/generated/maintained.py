@@ -11,6 +11,7 @@ from dbt_spark_dynamic.algebra.nodes import Join, Time, walk
 from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.change_plan import Shape
 from dbt_spark_dynamic.changes.emitted import next_instant
+from dbt_spark_dynamic.changes.plan import plan
 from dbt_spark_dynamic.commit.apply import Applier
 from dbt_spark_dynamic.commit.incremental import Incremental
 from dbt_spark_dynamic.commit.ledger import Entry
@@ -83,7 +84,7 @@ class Maintained:
         span = Span(version - 1, version)
         changes = {name: Change(span, None, feed=False) for name in self.model.sources}
         clock = {Time.BEFORE: self._clock, Time.AFTER: self._reading(version)}
-        work = Incremental(duck, self.model, changes, {}, spec, clock_moved=clock[Time.AFTER] != self._clock)
+        work = Incremental(duck, self.model, changes, spec, clock_moved=clock[Time.AFTER] != self._clock)
         self._clock = clock[Time.AFTER]
         try:
             assert work.read_feeds() is None
@@ -91,8 +92,18 @@ class Maintained:
                 return
             types = {name: SPARK_SUMS.get(kind, kind) for name, kind in self.model.columns}
             # Every second refresh takes its tables for large ones.
-            plan = work.plan(Own(TARGET, types), self.key, self.model.sources if version % 2 else ())
-            self.additive |= plan.shape is Shape.ADDITIVE
+            assert self.model.node is not None
+            by_change = plan(
+                self.model.node,
+                work.changed,
+                {},
+                Own(TARGET, types),
+                by_key=self.key is not None,
+                declared=self.key,
+                emission=self.model.emission,
+                large=self.model.sources if version % 2 else (),
+            )
+            self.additive |= by_change.shape is Shape.ADDITIVE
             entry = Entry(
                 sources={}, definition="", technique="", generation="", sequence=1, base=0,
                 columns=self.model.columns,
@@ -102,7 +113,8 @@ class Maintained:
                 Measure(duck), small=(),
             )  # fmt: skip
             spans = dict.fromkeys((*self.model.sources, TARGET), span)
-            self.too_late += applier.plan(plan, work, Renderer(dated(spans), work.name, clock, self._temporal)).too_late
+            renderer = Renderer(dated(spans), work.name, clock, self._temporal)
+            self.too_late += applier.plan(by_change, work, renderer).too_late
         finally:
             work.forget()
 
