@@ -99,12 +99,13 @@ WINDOW_FUNCTIONS: tuple[type[exp.Expression], ...] = (
 
 MAINTAINED_BY_NAME = frozenset(
     """
-    bitmap_and_agg bitmap_construct_agg bitmap_or_agg count_min_sketch percentile percentile_cont percentile_disc
-    try_avg try_sum
+    approx_top_k bitmap_and_agg bitmap_construct_agg bitmap_or_agg count_min_sketch percentile percentile_cont
+    percentile_disc schema_of_variant_agg try_avg try_sum vector_avg vector_sum
     """.split()
 )
-"""The same, of those that are not known to the parser. Other sketches than count_min_sketch hold, or estimate by, the
-order in which their values came."""
+"""The same, of those that are not known to the parser. approx_top_k counts exactly as long as there are no more values
+than it may track (10,000 unless told). Other sketches than count_min_sketch hold, or estimate by, the order in which
+their values came."""
 
 BUILT_IN = frozenset(
     """

@@ -300,6 +300,11 @@ SHAPES: dict[str, str] = {
 """Construct -> SELECT."""
 
 OF_SPARK: dict[str, str] = {
+    "variants_and_vectors": (
+        "SELECT store, SCHEMA_OF_VARIANT_AGG(PARSE_JSON(CASE WHEN qty > 1 THEN '{\"a\": 1}' ELSE '[true]' END)) AS s, "
+        "VECTOR_SUM(ARRAY(FLOAT(qty), FLOAT(1))) AS v, VECTOR_AVG(ARRAY(FLOAT(id))) AS a FROM sales GROUP BY store"
+    ),
+    "approx_top_k": "SELECT store, ARRAY_SORT(APPROX_TOP_K(item, 9)) AS k, COUNT(*) AS n FROM sales GROUP BY store",
     "windows_over_a_full_join": (
         "SELECT g.last_day, FIRST_VALUE(s.id) OVER (ORDER BY s.id) AS f FROM sales s FULL JOIN (SELECT MAX(day) AS "
         "last_day, SUM(qty) AS sold FROM sales GROUP BY store) g ON s.id = g.sold QUALIFY COUNT(s.item) OVER (ORDER BY "
