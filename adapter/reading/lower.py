@@ -15,6 +15,7 @@ from ..algebra.expressions import Expr, column, columns
 from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Project, Scan, UnionAll, Unit
 from ..dialect import as_of
 from .aggregates import over
+from .asked_groups import asked_of_groups
 from .expand import View, expand
 from .functions import declare
 from .generators import generated, is_generator, number_range, width
@@ -133,7 +134,7 @@ class Lowering:
         quantifier = tree.args.get("distinct")
         if quantifier is not None and quantifier.args.get("on"):
             raise refuse("DISTINCT ON", "keeps rows by their place in an order", quantifier)
-        tree, scope = named_windows(tree), Scope()
+        tree, scope = asked_of_groups(named_windows(tree)), Scope()
         source = self.rows(tree, scope, ctes)
         return lower_select_list(tree, source, scope, Subqueries(self, scope, ctes), self.typer)
 

@@ -67,6 +67,22 @@ SHAPES: dict[str, str] = {
         "SELECT s.store, CASE WHEN s.store IN (SELECT store FROM stores) THEN 1 WHEN EXISTS (SELECT 1 FROM "
         "items i WHERE i.item = s.item) THEN 2 ELSE 3 END AS c FROM sales s"
     ),
+    "having_asks_in": (
+        "SELECT DISTINCT COUNT(*) AS n FROM sales s JOIN stores t USING (store) GROUP BY s.item "
+        "HAVING SUM(qty) IN (SELECT t.kind FROM items t) OR n IN (SELECT t.store FROM stores t) OR COUNT(*) > 2"
+    ),
+    "having_asks_not_in": (
+        "SELECT store, SUM(qty) AS q FROM sales s GROUP BY store HAVING COUNT(*) NOT IN (SELECT kind FROM items "
+        "WHERE kind > 0) AND SUM(qty) > (SELECT MIN(area) FROM stores t WHERE t.store = s.store) ORDER BY q, 1 LIMIT 3"
+    ),
+    "having_asks_exists": (
+        "SELECT store FROM sales s GROUP BY store "
+        "HAVING EXISTS (SELECT 1 FROM stores t WHERE t.store = s.store AND t.area < SUM(s.qty))"
+    ),
+    "having_asks_a_value": (
+        "SELECT store, item, MIN(price) AS p FROM sales s GROUP BY store, item "
+        "HAVING (SELECT COUNT(*) FROM stores t WHERE t.area < SUM(s.qty) AND t.store <> s.store) > 0"
+    ),
     "having_subquery": (
         "SELECT s.store, SUM(s.qty) AS q FROM sales s GROUP BY s.store HAVING SUM(s.qty) > (SELECT AVG(qty) FROM sales)"
     ),
