@@ -58,14 +58,15 @@ class Seen:
     newest: Mapping[str, int] = field(default_factory=dict)
     settings: Settings = ()
 
-    def plan(self, changed: frozenset[str]) -> ChangePlan:
-        """How a change of these sources reaches the table. The model is not refused."""
+    def plan(self, changed: frozenset[str], *, holds_rows: bool = True) -> ChangePlan:
+        """How a change of these sources reaches the table. The model is not refused. holds_rows: whether the table has
+        the rows of the SELECT, so that they may be told from it."""
         assert self.model.node is not None
         return plan(
             self.model.node,
             changed,
             self.source_keys,
-            self._own(),
+            self._own() if holds_rows else None,
             by_key=self.key is not None,
             declared=self.key,
             emission=self.model.emission,

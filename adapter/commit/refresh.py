@@ -14,6 +14,7 @@ from dataclasses import replace
 from ..algebra.clock import WATERMARK
 from ..algebra.nodes import AsOf, Time
 from ..changes.additive import Own
+from ..changes.change_plan import ChangePlan
 from ..changes.emitted import next_instant
 from ..dialect import SqlglotError, print_sql
 from ..errors import Bug, Refusal
@@ -240,7 +241,7 @@ class Refresh:
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry), **self._said())
             changed = changed_rows(self.seen, work.changes)
             self._weigh(changed)
-            plan = self.seen.plan(work.changed)
+            plan = self._plan(work.changed)
             if (reason := dear_plan(self.seen, self.spec, changed, plan)) is not None:
                 raise Dearer(reason)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
@@ -266,6 +267,9 @@ class Refresh:
         finally:
             work.forget()
         return again(entry, why)
+
+    def _plan(self, changed: frozenset[str]) -> ChangePlan:
+        return self.seen.plan(changed)
 
     def _weigh(self, changed: Changed | None) -> None:
         """Raises Dearer where so many rows changed, or are to be made again, that writing the table anew is cheaper."""

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from ..algebra.expressions import column
 from ..algebra.nodes import Filter, Node, Project, Scan
+from ..changes.change_plan import ChangePlan
 from ..commit.apply import CHANGE, Applied, Applier
 from ..commit.decide import decide
 from ..commit.engine import Engine
@@ -198,8 +199,9 @@ class Journal(Refresh):
             f"FROM (\n{rows}\n) GROUP BY {names}, {time} HAVING {weight} <> 0"
         )
 
-    def _own(self) -> None:
+    def _plan(self, changed: frozenset[str]) -> ChangePlan:
         """Its rows are events, not those of the query."""
+        return self.seen.plan(changed, holds_rows=False)
 
     def _applier(self, entry: Entry) -> Appender:
         return Appender(
