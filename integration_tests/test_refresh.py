@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -434,24 +435,27 @@ def test_an_old_result_that_cannot_be_computed_again_is_recomputed(orders: Maint
     orders.refresh("m", sql="SELECT customer, amount FROM orders WHERE amount >= 0")
     orders.sql("DELETE FROM orders WHERE id = 1")
 
-    class Forgetful:
-        """Finds no copy of any row, the first time it is asked."""
-
-        def __init__(self, engine: Engine) -> None:
-            self._engine, self._asked = engine, 0
-
-        def pin(self, name: str, sql: str, *, few: bool) -> int:
-            if name.endswith("held") and not self._asked:
-                self._asked, sql = 1, sql.replace("COALESCE(h.`__dynamic_copies`, 0)", "0")
-            return self._engine.pin(name, sql, few=few)
-
-        def __getattr__(self, name: str):
-            return getattr(self._engine, name)
-
-    orders.wrap = Forgetful
+    orders.wrap = lambda engine: OncePinned(
+        engine, "held", lambda sql: sql.replace("COALESCE(h.`__dynamic_copies`, 0)", "0")
+    )
     outcome = orders.refresh("m")
     assert outcome.code is Code.RECOMPUTE and "does not hold" in (outcome.reason or "")
     assert (outcome.rows_deleted, orders.difference("m")) == (1, 0)
+
+
+class OncePinned:
+    """Computes something else the first time that a relation is asked for whose name ends so."""
+
+    def __init__(self, engine: Engine, ending: str, instead: Callable[[str], str]) -> None:
+        self._engine, self._ending, self._instead = engine, ending, instead
+
+    def pin(self, name: str, sql: str, *, few: bool) -> int:
+        if self._ending and name.endswith(self._ending):
+            self._ending, sql = "", self._instead(sql)
+        return self._engine.pin(name, sql, few=few)
+
+    def __getattr__(self, name: str):
+        return getattr(self._engine, name)
 
 
 def test_rows_that_spark_cannot_compare(maintained: Maintained) -> None:
@@ -505,21 +509,7 @@ def test_a_change_that_spark_cannot_plan_is_found_by_the_query_itself(orders: Ma
         "EXCEPT ALL SELECT id, amount FROM orders"
     )
 
-    class Puzzling:
-        """Has Spark plan something that it cannot, the first time it is asked for the change."""
-
-        def __init__(self, engine: Engine) -> None:
-            self._engine, self._asked = engine, 0
-
-        def pin(self, name: str, sql: str, *, few: bool) -> int:
-            if name.endswith("result_change") and not self._asked:
-                self._asked, sql = 1, puzzle
-            return self._engine.pin(name, sql, few=few)
-
-        def __getattr__(self, name: str):
-            return getattr(self._engine, name)
-
-    orders.wrap = Puzzling
+    orders.wrap = lambda engine: OncePinned(engine, "result_change", lambda _: puzzle)
     outcome = orders.refresh("m")
     assert outcome.code is Code.RECOMPUTE and "Spark cannot plan" in (outcome.reason or "")
     assert (outcome.rows_deleted, orders.difference("m")) == (1, 0)
