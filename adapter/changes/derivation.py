@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -51,11 +52,13 @@ class Feed:
 @dataclass
 class Derivation:
     """changed: the sources that have a change between before and after, `CLOCK` among them if it moved; large: sources
-    of which what is asked for at both times is read once. A model is derived with one of these."""
+    of which what is asked for at both times is read once; types: source -> its columns in lower case -> their types, as
+    far as they are known. A model is derived with one of these."""
 
     model: Node
     changed: frozenset[str]
     large: frozenset[str] = frozenset()
+    types: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     feeds: dict[str, Feed] = field(default_factory=dict)
     bindings: list[Binding] = field(default_factory=list)
 

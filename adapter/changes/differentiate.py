@@ -30,7 +30,7 @@ from ..algebra.nodes import (
     weighted,
 )
 from ..names import OLDER, WEIGHT
-from .affected import affected
+from .affected import affected_part
 from .derivation import MINUS_ONE, ONE, Derivation, at, is_nothing, nothing, passed, with_weight
 from .matches import met_by, older_side, rows_met, told_once
 from .restrict import restrict
@@ -172,13 +172,13 @@ def _times(name: str, by: Expr) -> Expr:
 def _(node: Aggregate, d: Derivation) -> Node:
     """Keyed: with K the groups of the changed rows, Δγ(R) = γ(R⁺ ⋉ K) − γ(R⁻ ⋉ K). Without groups, K is everything."""
     exprs = tuple(e for _, e in node.groups)
-    touched = simplify(affected(node.child, exprs, d)) if exprs else simplify(change(node.child, d))
+    part, touched = affected_part(node.child, exprs, d) if exprs else ((), simplify(change(node.child, d)))
     if is_nothing(touched):
         return nothing(with_weight(at(node, Time.AFTER), ONE))
     if not exprs:
         return UnionAll((with_weight(at(node, Time.AFTER), ONE), with_weight(at(node, Time.BEFORE), MINUS_ONE)))
     keys = d.keys(touched, "groups of the changed rows", "changed_groups")
-    names = columns(tuple(name for name, _ in node.groups))
+    names = columns(tuple(node.groups[i][0] for i in part))
     return UnionAll(
         tuple(
             with_weight(restrict(at(node, time), names, keys), weight)
@@ -190,13 +190,14 @@ def _(node: Aggregate, d: Derivation) -> Node:
 @change.register
 def _(node: Window, d: Derivation) -> Node:
     """Keyed: with K the partitions of the changed rows, Δω(R) = ω(R⁺ ⋉ K) − ω(R⁻ ⋉ K)."""
-    touched = simplify(affected(node.child, node.partition, d)) if node.partition else simplify(change(node.child, d))
+    by = node.partition
+    part, touched = affected_part(node.child, by, d) if by else ((), simplify(change(node.child, d)))
     if is_nothing(touched):
         return nothing(with_weight(at(node, Time.AFTER), ONE))
     states: list[tuple[Node, Expr]] = [(at(node, Time.AFTER), ONE), (at(node, Time.BEFORE), MINUS_ONE)]
-    if node.partition:
+    if by:
         keys = d.keys(touched, "partitions of the changed rows", "changed_partitions")
-        states = [(restrict(n, node.partition, keys), weight) for n, weight in states]
+        states = [(restrict(n, tuple(by[i] for i in part), keys), weight) for n, weight in states]
     return UnionAll(tuple(with_weight(n, weight) for n, weight in states))
 
 

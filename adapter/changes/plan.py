@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ..algebra.emission import Emission
@@ -34,6 +34,7 @@ def plan(
     declared: tuple[str, ...] | None = None,
     emission: Emission | None = None,
     large: Collection[str] = (),
+    types: Mapping[str, Mapping[str, str]] | None = None,
     simplified: bool = True,
 ) -> ChangePlan:
     """The change plan of a model for the sources that changed.
@@ -42,9 +43,9 @@ def plan(
     by_key=False: as signed rows even where a key is known; declared: the key that rows are merged by, needed where the
     model keeps the results of joins. simplified=False keeps what the laws give, for the tests that compare the two.
     emission: when the results of its windows are made, for which its own table is read. large: sources of which what is
-    asked for at both times is read once.
+    asked for at both times is read once; types: as in `Derivation`.
     """
-    d = Derivation(model, changed, frozenset(large))
+    d = Derivation(model, changed, frozenset(large), types or {})
     key = unique_key(model, keys)
     tidy = simplify if simplified else _untouched
     if emission is not None:

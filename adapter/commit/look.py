@@ -71,6 +71,7 @@ class Seen:
             declared=self.key,
             emission=self.model.emission,
             large=frozenset(name for name, t in self.catalog.tables.items() if is_large(t)),
+            types={name: {c.lower(): kind for c, kind in t.columns} for name, t in self.catalog.tables.items()},
         )
 
     def _own(self) -> Own | None:

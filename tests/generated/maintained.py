@@ -102,6 +102,9 @@ class Maintained:
                 declared=self.key,
                 emission=self.model.emission,
                 large=self.model.sources if version % 2 else (),
+                types={
+                    name: {c.lower(): kind for c, kind in duck.relation((name,)).columns} for name in self.model.sources
+                },
             )
             self.additive |= by_change.shape is Shape.ADDITIVE
             entry = Entry(

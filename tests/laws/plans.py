@@ -85,6 +85,21 @@ def grouped_plans(draw: st.DrawFn) -> tuple[Node, tuple[str, ...]]:
 
 
 @st.composite
+def grouped_joins(draw: st.DrawFn) -> Node:
+    """Groups or partitions of a join of joins, by what rows are joined by and most often by more."""
+    below: Node = draw(_joins(Size(5, 3)).filter(lambda join: bool(join.equalities)))
+    assert isinstance(below, Join)
+    joined = [e for l, r, _ in below.equalities for e in (l, r) if e.columns <= below.column_set]
+    by = (pick(draw, joined), *(_operand(draw, below.columns) for _ in range(pick(draw, (1, 0, 2)))))
+    if one_in(draw, 4):
+        below = Filter(below, draw(predicates(below.columns)))
+    if one_in(draw, 3):
+        return Window(below, by, (("w", draw(_window_call(below.columns, by))),))
+    groups = tuple((f"g{i}", e) for i, e in enumerate(by))
+    return Aggregate(below, groups, draw(_aggregate_calls(below, tuple(n for n, _ in groups))))
+
+
+@st.composite
 def summed_plans(draw: st.DrawFn) -> Node:
     """COUNT, SUM, MIN and MAX over any plan, by groups or without, under projections that rename and reorder."""
     below = draw(plans(Size(3, 1)))
@@ -245,7 +260,10 @@ def _joins(draw: st.DrawFn, size: Size) -> Node:
 def _disjoint(node: Node, taken: tuple[str, ...]) -> Node:
     if not set(node.columns) & set(taken):
         return node
-    return Project(node, tuple((_free(n, taken), column(n)) for n in node.columns))
+    free: dict[str, str] = {}
+    for name in node.columns:
+        free[name] = _free(name, (*taken, *free.values()))
+    return Project(node, tuple((new, column(name)) for name, new in free.items()))
 
 
 def _free(name: str, taken: tuple[str, ...]) -> str:

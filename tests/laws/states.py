@@ -19,6 +19,8 @@ from dbt_spark_dynamic.changes.derivation import Feed
 SOURCES = {"s.a": ("k", "x", "y"), "t.A": ("k", "x"), "s.result": ("x", "z")}
 """Source -> columns. Two have one name in two schemas, the third is called what a plan calls its result."""
 
+TYPES = {source: dict.fromkeys(names, "int") for source, names in SOURCES.items()}
+
 KEYS = {"s.a": ("k",)}
 """The one source whose key is declared."""
 

@@ -36,7 +36,7 @@ from dbt_spark_dynamic.dialect import parse_expression
 
 from .carrying_out import OWN, added, applied, bound, key_places, meaning
 from .plans import first_plans, grouped_plans, plans, summed_plans
-from .states import KEYS, SOURCES, Script, State, scripts
+from .states import KEYS, SOURCES, TYPES, Script, State, scripts
 
 NOTHING: frozenset[str] = frozenset()
 EVERY_SOURCE = frozenset(SOURCES) | {CLOCK}
@@ -51,7 +51,7 @@ def test_the_table_equals_its_query_after_every_refresh(
     table = meaning(model, script.states[0])
     for before, after, touched in script.refreshes:
         reads = own(model) if reads_own else None
-        planned = plan(model, touched, KEYS, reads, large=large, simplified=simplified)
+        planned = plan(model, touched, KEYS, reads, large=large, types=TYPES, simplified=simplified)
         table = _refreshed(table, model, planned, before, after)
         assert table == meaning(model, after)
 
@@ -60,7 +60,7 @@ def test_the_table_equals_its_query_after_every_refresh(
 def test_a_slice_is_what_the_older_version_has(model: Node, script: Script) -> None:
     """T(R⁺) − T(ΔR) is T(R⁻), copies and all, and no large table is asked for the same keys at both times."""
     ((before, after, touched),) = script.refreshes
-    planned = plan(model, touched, KEYS, by_key=False, large=SOURCES)
+    planned = plan(model, touched, KEYS, by_key=False, large=SOURCES, types=TYPES)
     now = bound(planned.feeds, planned.bindings, before, after)
     for s in planned.slices:
         older = s.before.node if s.before is not None else Named(s.now.name, s.now.node.columns)
@@ -69,7 +69,7 @@ def test_a_slice_is_what_the_older_version_has(model: Node, script: Script) -> N
             assert read.columns == told.columns
             assert found <= evaluate(read, now) if s.partner else found == evaluate(read, now)
     left = [*(b.node for b in planned.bindings), planned.result.node]
-    assert not slicing(left, Derivation(model, touched, frozenset(SOURCES))).asked
+    assert not slicing(left, Derivation(model, touched, frozenset(SOURCES), TYPES)).asked
 
 
 @given(summed_plans(), scripts(refreshes=3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hypothesis import given
@@ -10,8 +11,20 @@ from hypothesis import strategies as st
 
 from dbt_spark_dynamic.algebra.connect import connected
 from dbt_spark_dynamic.algebra.evaluate import Bag, Row, World, evaluate
-from dbt_spark_dynamic.algebra.expressions import Expr, columns, integer
-from dbt_spark_dynamic.algebra.nodes import Join, Named, Node, Project, Scan, Semi, Time, walk, weighted
+from dbt_spark_dynamic.algebra.expressions import Expr, column, columns, integer
+from dbt_spark_dynamic.algebra.nodes import (
+    Aggregate,
+    Join,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Semi,
+    Time,
+    scans,
+    walk,
+    weighted,
+)
 from dbt_spark_dynamic.algebra.prune import prune
 from dbt_spark_dynamic.changes.affected import affected
 from dbt_spark_dynamic.changes.derivation import Derivation, at
@@ -22,8 +35,8 @@ from dbt_spark_dynamic.dialect import parse_expression
 from dbt_spark_dynamic.reading.joins import place
 
 from .carrying_out import bound, difference, meaning, signed
-from .plans import plans, scalars
-from .states import SOURCES, VALUES, Script, scripts, world
+from .plans import grouped_joins, plans, scalars
+from .states import SOURCES, TYPES, VALUES, Script, scripts, world
 
 
 @given(plans(), scripts(refreshes=1))
@@ -38,11 +51,21 @@ def test_change_is_after_minus_before(model: Node, script: Script) -> None:
         assert signed(evaluate(delta, now)) == difference(meaning(node, after), meaning(node, before))
 
 
+@given(grouped_joins(), scripts(refreshes=1), st.sets(st.sampled_from(sorted(SOURCES)), min_size=1))
+def test_groups_of_joins_are_told_by_a_part_of_their_key(model: Node, script: Script, large: set[str]) -> None:
+    """The change of groups whose keys the changed rows of one side of a join say is the change of all groups."""
+    ((before, after, touched),) = script.refreshes
+    d = Derivation(model, touched, frozenset(large), TYPES)
+    delta = change(model, d)
+    now = bound(d.feeds.values(), d.bindings, before, after)
+    assert signed(evaluate(delta, now)) == difference(meaning(model, after), meaning(model, before))
+
+
 @given(plans(), scripts(refreshes=1))
 def test_simplifying_keeps_the_meaning(model: Node, script: Script) -> None:
     """meaning(simplify(Δ)) = meaning(Δ), names and all, for the change and for each relation it reads."""
     ((before, after, touched),) = script.refreshes
-    d = Derivation(model, touched)
+    d = Derivation(model, touched, frozenset(SOURCES), TYPES)
     delta = change(model, d)
     now = bound(d.feeds.values(), d.bindings, before, after)
     for node in (delta, *(b.node for b in d.bindings)):
@@ -50,12 +73,12 @@ def test_simplifying_keeps_the_meaning(model: Node, script: Script) -> None:
         assert evaluate(simplify(node), now) == evaluate(node, now)
 
 
-@given(st.data(), plans(), scripts(refreshes=1))
-def test_affected_keys_miss_no_change(data: st.DataObject, model: Node, script: Script) -> None:
+@given(st.data(), plans(), scripts(refreshes=1), st.sets(st.sampled_from(sorted(SOURCES))))
+def test_affected_keys_miss_no_change(data: st.DataObject, model: Node, script: Script, large: set[str]) -> None:
     """The keys of whatever came or left are in affected(R, e), and no key is in it twice."""
     ((before, after, touched),) = script.refreshes
     exprs = data.draw(_key_exprs(model), label="key")
-    d = Derivation(model, touched)
+    d = Derivation(model, touched, frozenset(large), TYPES)
     found = affected(model, exprs, d)
     keys = evaluate(found, bound(d.feeds.values(), d.bindings, before, after))
     changed = difference(meaning(model, after), meaning(model, before))
@@ -121,3 +144,34 @@ def test_the_order_of_inner_joins_keeps_the_meaning(order: list[int], script: Sc
     assert found.columns == node.columns
     assert all(n.equalities for n in walk(found) if isinstance(n, Join))
     assert meaning(found, script.states[0]) == meaning(node, script.states[0])
+
+
+def test_no_table_is_read_for_a_key_that_changed_rows_say() -> None:
+    """Of lines and orders that are joined by the order, both say it; the lines' day is theirs alone. Customers, whose
+    rows say nothing of orders, are asked for theirs; keys of two types are two keys."""
+    lines = Scan("s.a", "a", (("order", "k"), ("day", "x")))
+    orders = Scan("t.A", "o", (("key", "k"), ("customer", "x")))
+    names = Scan("s.result", "c", (("id", "x"), ("name", "z")))
+    bought = Join(lines, orders, ((column("order"), column("key"), False),))
+    named = Join(bought, names, ((column("customer"), column("id"), False),))
+    groups = Aggregate(named, tuple((n, column(n)) for n in ("key", "day", "name")))
+    large = frozenset(SOURCES)
+
+    def read(changed: set[str], types: Mapping[str, Mapping[str, str]] = TYPES) -> tuple[tuple[str, ...], set[str]]:
+        d = Derivation(groups, frozenset(changed), large, types)
+        change(groups, d)
+        (keys,) = (b for b in d.bindings if b.name == "changed_groups")
+        return keys.node.columns, {s.source for s in scans(keys.node)}
+
+    assert read({"s.a"}) == (("key_0", "key_1"), set())
+    assert read({"t.A"}) == (("key_0",), set())
+    assert read({"s.a", "t.A"}) == (("key_0",), set())
+    assert read({"s.result"}) == (("key_0", "key_1"), {"t.A"})
+    other = {**TYPES, "t.A": {"k": "bigint", "x": "int"}}
+    assert read({"s.a"}, other) == (("key_0", "key_1"), {"t.A"})
+
+    by_two = Join(lines, names, ((column("order"), column("id"), False), (column("day"), column("name"), False)))
+    few = Aggregate(by_two, (("name", column("name")),))
+    d = Derivation(few, frozenset({"s.a"}), large, TYPES)
+    change(few, d)
+    assert scans(d.bindings[0].node), "one of the two that a join is by may have few values"
