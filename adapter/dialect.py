@@ -201,7 +201,9 @@ def parse(sql: str) -> exp.Expression:
 
 def _as_spark_means(node: exp.Expression) -> exp.Expression | None:
     """`ANY(x)` is an aggregate, except beside a comparison; what is listed without a delimiter has none between;
-    LIMIT ALL is none, and any other a number."""
+    LIMIT ALL is none, and any other a number; what stands behind a query in parentheses is that query's."""
+    if isinstance(node, exp.Subquery) and any(node.args.get(c) for c in BEHIND):
+        _take_in(node)
     if isinstance(node, exp.Any) and not isinstance(node.parent, exp.Binary):
         return exp.LogicalOr(this=node.this.unnest())
     if isinstance(node, exp.GroupConcat) and node.args.get("separator") is None:
@@ -212,6 +214,23 @@ def _as_spark_means(node: exp.Expression) -> exp.Expression | None:
         if not isinstance(node.expression, exp.Literal):
             node.set("expression", simplify(node.expression))
     return node
+
+
+BEHIND = ("order", "limit", "offset")
+"""Clauses that may stand behind a query in parentheses."""
+
+
+def _take_in(subquery: exp.Subquery) -> None:
+    """(SELECT …) ORDER BY a LIMIT 1 is (SELECT … ORDER BY a LIMIT 1), or where the query has such clauses of its own,
+    (SELECT * FROM (SELECT …) ORDER BY a LIMIT 1)."""
+    query = subquery.unnest()
+    if any(query.args.get(c) for c in BEHIND):
+        inner = exp.Subquery(this=subquery.this)
+        query = exp.Select(expressions=[exp.Star()]).from_(inner, copy=False)
+        subquery.set("this", query)
+    for clause in BEHIND:
+        query.set(clause, subquery.args.get(clause))
+        subquery.set(clause, None)
 
 
 def parse_expression(sql: str) -> exp.Expression:

@@ -6,6 +6,7 @@ SELECT o AS a, p AS m FROM (SELECT a AS o, MAX(c) AS p, SUM(b) AS q, a FROM t GR
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import count
 
 from sqlglot import exp
@@ -31,34 +32,57 @@ def asked_of_groups(tree: exp.Select) -> exp.Select:
     having = exp.Having(this=tree.args["having"].this.copy())
     if not _asks(having, tree) or not _is_plain(tree):
         return tree
-    inner = tree.copy()
     names = (f"{PREFIX}group_{i}" for i in count())
-    shown = [(e.alias_or_name, e.unalias()) for e in tree.expressions]
-    outputs = [(next(names), e.copy()) for _, e in shown]
-    keys = {c.name.lower(): c.copy() for c in tree.args["group"].expressions} if tree.args.get("group") else {}
-    aliases = {name.lower(): made for (name, _), (made, _) in zip(shown, outputs, strict=True) if name}
+    outputs = [(next(names), e.unalias().copy()) for e in tree.expressions]
+    outputs += _said_of_groups(having, tree, [made for made, _ in outputs], names)
+    return _above(_groups(tree, outputs), having, tree, [made for made, _ in outputs])
+
+
+def _said_of_groups(
+    having: exp.Having, tree: exp.Select, shown: list[str], names: Iterator[str]
+) -> list[tuple[str, exp.Expression]]:
+    """Replaces in HAVING what it says of the groups by their columns. What these must have besides what is shown."""
+    more = []
     for call in _of_groups(having):
-        outputs.append((next(names), call.copy()))
-        call.replace(_shown(outputs[-1][0]))
+        more.append((next(names), call.copy()))
+        call.replace(_shown(more[-1][0]))
+    keys = _keys(tree)
+    for key in (k for k in keys if not isinstance(k, exp.Column)):
+        more.append((next(names), key.copy()))
+        for same in [e for e in having.find_all(type(key)) if e == key and e.find_ancestor(exp.Query) is None]:
+            same.replace(_shown(more[-1][0]))
+    columns = {k.name.lower() for k in keys if isinstance(k, exp.Column)}
+    aliases = {e.alias_or_name.lower(): made for e, made in zip(tree.expressions, shown, strict=True)}
     own = {s.alias_or_name.lower() for s in _sources(tree)}
     for c in list(having.find_all(exp.Column)):
         inside = c.find_ancestor(exp.Query) is not None
-        if c.table.lower() in own and c.name.lower() in keys and not (inside and c.table.lower() in _met(c)):
+        if c.table.lower() in own and c.name.lower() in columns and not (inside and c.table.lower() in _met(c)):
             c.replace(_shown(c.name))
         elif not c.table and not inside and c.name.lower() in aliases:
             c.replace(_shown(aliases[c.name.lower()]))
-    listed = [exp.alias_(e, name, quoted=True) for name, e in outputs]
+    return more
+
+
+def _groups(tree: exp.Select, outputs: list[tuple[str, exp.Expression]]) -> exp.Select:
+    """The SELECT of all groups, with those outputs and the columns that it groups by."""
+    inner, keys = tree.copy(), _keys(tree)
     for clause in ("having", *OUTSIDE):
         inner.set(clause, None)
-    inner.set("expressions", [*listed, *keys.values()])
+    listed = [exp.alias_(e, name, quoted=True) for name, e in outputs]
+    inner.set("expressions", [*listed, *(k.copy() for k in keys if isinstance(k, exp.Column))])
+    if keys and tree.args["group"].args.get("all"):
+        inner.set("group", exp.Group(expressions=[k.copy() for k in keys]))
+    return inner
+
+
+def _above(groups: exp.Select, having: exp.Having, tree: exp.Select, shown: list[str]) -> exp.Select:
+    """What the SELECT shows of those groups that meet its HAVING."""
     alias = exp.TableAlias(this=exp.to_identifier(GROUPS, quoted=True))
+    listed = zip((e.alias_or_name for e in tree.expressions), shown, strict=False)
     outer = exp.Select(
-        expressions=[
-            exp.alias_(_shown(made), name, quoted=True) if name else _shown(made)
-            for (name, _), (made, _) in zip(shown, outputs, strict=False)
-        ]
+        expressions=[exp.alias_(_shown(made), name, quoted=True) if name else _shown(made) for name, made in listed]
     )
-    outer.set("from_", exp.From(this=exp.Subquery(this=inner, alias=alias)))
+    outer.set("from_", exp.From(this=exp.Subquery(this=groups, alias=alias)))
     outer.set("where", exp.Where(this=having.this))
     for clause in OUTSIDE:
         outer.set(clause, tree.args.get(clause))
@@ -101,19 +125,48 @@ def _is_plain(tree: exp.Select) -> bool:
     shown = {e.alias_or_name.lower() for e in tree.expressions}
     if order is not None and not all(_is_shown(o.this, shown) for o in order.expressions):
         return False
-    if group is not None and any(group.args.get(c) for c in ("all", "rollup", "cube", "grouping_sets", "totals")):
+    if group is not None and group.args.get("totals"):
         return False
     if any(e.find(exp.Window, exp.Query) for e in tree.expressions):
         return False
     if any(not isinstance(s.parent, exp.Count) for e in tree.expressions for s in e.find_all(exp.Star)):
         return False
-    keys = group.expressions if group is not None else []
-    if not all(isinstance(k, exp.Column) for k in keys) or len({k.name.lower() for k in keys}) < len(keys):
+    keys = _keys(tree)
+    if group is not None and not keys:
+        return False
+    named = [k.name.lower() for k in keys if isinstance(k, exp.Column)]
+    if len(set(named)) < len(named):
         return False
     # A name of the SELECT list is one for the others in it, and for GROUP BY, unless it is a column's own.
     renamed = {e.alias.lower() for e in tree.expressions if e.alias and e.unalias().name.lower() != e.alias.lower()}
     read = [c for e in (*tree.expressions, *keys) for c in e.find_all(exp.Column) if not c.table]
     return not any(c.name.lower() in renamed for c in read)
+
+
+def _keys(tree: exp.Select) -> list[exp.Expression]:
+    """What it groups by, in any of its sets, places in the SELECT list written out."""
+    group = tree.args.get("group")
+    if group is None:
+        return []
+    if group.args.get("all"):
+        return [
+            e.unalias() for e in tree.expressions if not (aggregate_calls(e) or isinstance(e.unalias(), exp.Literal))
+        ]
+    behind = [e for clause in ("rollup", "cube", "grouping_sets") for e in group.args.get(clause) or []]
+    members = [m for e in (*group.expressions, *behind) for m in _members(e)]
+    return list(dict.fromkeys(_written_out(m, tree) for m in members))
+
+
+def _members(e: exp.Expression) -> list[exp.Expression]:
+    if isinstance(e, exp.Paren):
+        return _members(e.this)
+    sets = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
+    return [m for part in e.expressions for m in _members(part)] if isinstance(e, sets) else [e]
+
+
+def _written_out(e: exp.Expression, tree: exp.Select) -> exp.Expression:
+    place = isinstance(e, exp.Literal) and not e.is_string and 1 <= int(e.name) <= len(tree.expressions)
+    return tree.expressions[int(e.name) - 1].unalias() if place else e
 
 
 def _is_shown(e: exp.Expression, shown: set[str]) -> bool:

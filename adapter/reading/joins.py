@@ -11,7 +11,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ..algebra.clock import reads
-from ..algebra.expressions import Expr, column, conjunction, conjuncts, null
+from ..algebra.expressions import Expr, column, columns, conjunction, conjuncts, null
 from ..algebra.nodes import Filter, Join, JoinKind, Node, Project, UnionAll
 
 
@@ -90,9 +90,16 @@ def full(join: Join, left_types: tuple[str, ...]) -> Node:
     """L ⟗ R = (L ⟕ R) ∪ ({NULL} × (R ▷ L)): by the laws of the two."""
     swapped = tuple((r, l, safe) for l, r, safe in join.equalities)
     alone = Join(join.right, join.left, swapped, join.residual, JoinKind.ANTI)
+    return either(replace(join, kind=JoinKind.LEFT), alone, join, left_types)
+
+
+def either(kept: Node, alone: Node, join: Join, left_types: tuple[str, ...]) -> Node:
+    """kept: L ⟕ R of the join; alone: its R ▷ L."""
+    if kept.columns != join.met:
+        kept = Project(kept, tuple(zip(join.met, columns(join.met), strict=True)))
     nulls = [(name, null(t)) for name, t in zip(join.left.columns, left_types, strict=True)]
     shown = [(name, column(name)) for name in join.right.columns]
-    return UnionAll((replace(join, kind=JoinKind.LEFT), Project(alone, (*nulls, *shown))))
+    return UnionAll((kept, Project(alone, (*nulls, *shown))))
 
 
 def _equality(join: Join, part: Expr) -> tuple[Expr, Expr, bool] | None:

@@ -48,9 +48,13 @@ class Lateral:
 
 
 def unwrapped(tree: exp.Expression) -> exp.Expression:
-    while isinstance(tree, exp.Subquery | exp.Paren) and not tree.args.get("with_"):
+    """The query in parentheses that say nothing more than what it is called."""
+    while isinstance(tree, exp.Subquery | exp.Paren) and not any(tree.args[a] for a in tree.args.keys() - _PLAIN):
         tree = tree.this
     return tree
+
+
+_PLAIN = {"this", "alias"}
 
 
 def lateral(tree: exp.Expression, outer: Scope, lowering: Lowering, ctes: Mapping[str, Node]) -> Lateral | None:
@@ -69,14 +73,13 @@ def lateral(tree: exp.Expression, outer: Scope, lowering: Lowering, ctes: Mappin
         _read_outside(select, read, outer, lowering, ctes)
     if not read:
         return None
-    if isinstance(query, exp.SetOperation) and (limit := query.args.get("limit") or query.args.get("offset")):
-        raise refuse("a correlated subquery", "is a set operation with LIMIT", limit, "write it as a join")
     for select in selects:
         if is_one_row(select):
             why = "is an aggregate without groups, with LIMIT 0, an OFFSET, DISTINCT or QUALIFY"
             why = why if len(selects) == 1 else "is a set operation over an aggregate without groups"
             raise refuse("a correlated subquery", why, tree, "write it as a join")
         _by_domain(select, list(read.values()))
+    _limited(whole.this, list(read.values()))
     return Lateral(whole, read, ctes)
 
 
@@ -143,6 +146,33 @@ def _by_domain(select: exp.Select, keys: list[str]) -> None:
     if not stars:
         for key in keys:
             select.append("expressions", exp.alias_(_of_domain(key), key))
+
+
+def _limited(query: exp.Expression, keys: list[str]) -> None:
+    """The LIMITs of set operations, over SELECTs that have one result for each row of the domain already."""
+    query = unwrapped(query)
+    if not isinstance(query, exp.SetOperation):
+        return
+    for side in (query.this, query.expression):
+        _limited(side, keys)
+    clauses = {clause: query.args.get(clause) for clause in ("order", "limit", "offset")}
+    if not (clauses["limit"] or clauses["offset"]):
+        return
+    for clause in clauses:
+        query.set(clause, None)
+    first = query
+    while isinstance(first, exp.SetOperation):
+        first = unwrapped(first.this)
+    names = [e.alias_or_name for e in first.expressions]
+    if not all(names) or any(isinstance(e, exp.Star) for e in first.expressions):
+        why = "is a set operation with LIMIT that does not name its columns"
+        raise refuse("a correlated subquery", why, clauses["limit"] or clauses["offset"], "name them one by one")
+    select = exp.Select(expressions=[exp.column(name, quoted=True) for name in names])
+    query.replace(select)
+    select.from_(exp.Subquery(this=query), copy=False)
+    for clause, tree in clauses.items():
+        select.set(clause, tree)
+    by_places(select, [exp.column(key) for key in keys])
 
 
 def _distinct(select: exp.Select) -> None:

@@ -19,7 +19,7 @@ from .asked_groups import asked_of_groups
 from .expand import View, expand
 from .functions import declare
 from .generators import generated, is_generator, number_range, width
-from .joins import full, on, parts, place
+from .joins import either, full, on, parts, place
 from .laterals import equal_outside, lateral, named_apart, one_by_one, unwrapped
 from .one_row import holds, is_one_row, where_it_holds
 from .pivots import as_select
@@ -282,14 +282,8 @@ class Lowering:
             right = met.node
         else:
             right, shown = self._item(join.this, scope, ctes, joining=True)
-        using = tuple(i.name for i in join.args.get("using") or ())
-        if (join.args.get("method") or "").upper() == "NATURAL":
-            theirs = {name.lower() for name, _ in shown.visible}
-            using = tuple(user for user, _ in scope.visible if user.lower() in theirs)
-        elif join.args.get("method"):
-            raise refuse(f"{join.args['method']} JOIN", "is not maintained", join)
         own = replace(scope)
-        pairs = scope.join(shown, using)
+        pairs = scope.join(shown, _using(join, shown, scope))
         # A RIGHT join is a LEFT one the other way round: columns are known by name, not by place.
         sides = (right, left) if side == "RIGHT" else (left, right)
         equalities = tuple((column(l), column(r), False) for l, r in pairs)
@@ -299,7 +293,11 @@ class Lowering:
         node = Join(*sides, equalities, kind=JOINS[side, kind])
         node = met.joined(node) if met is not None else node
         condition = join.args.get("on")
-        if condition is not None and condition.find(exp.Query) and side != "FULL":
+        if condition is not None and condition.find(exp.Query) and side == "FULL":
+            kept = self._on_subqueries(node, condition, scope, ctes)
+            alone = self._on_subqueries(Join(right, left, kind=JoinKind.ANTI), condition, scope, ctes)
+            return either(kept, alone, node, self.typer(left))
+        if condition is not None and condition.find(exp.Query):
             node = self._on_subqueries(node, condition, scope, ctes)
         elif condition is not None:
             node = self._on(node, condition, scope, keeps_right=side == "FULL")
@@ -452,6 +450,16 @@ def is_group(tree: exp.Expression) -> bool:
     if isinstance(within, exp.Subquery):
         return bool(within.alias or within.args.get("joins")) or is_group(within)
     return not isinstance(within, exp.Query)
+
+
+def _using(join: exp.Join, item: Item, scope: Scope) -> tuple[str, ...]:
+    """The columns that the join is by, those of NATURAL among them."""
+    if (join.args.get("method") or "").upper() == "NATURAL":
+        theirs = {name.lower() for name, _ in item.visible}
+        return tuple(user for user, _ in scope.visible if user.lower() in theirs)
+    if join.args.get("method"):
+        raise refuse(f"{join.args['method']} JOIN", "is not maintained", join)
+    return tuple(i.name for i in join.args.get("using") or ())
 
 
 def _named(tree: exp.Expression, scope: Scope) -> set[str]:

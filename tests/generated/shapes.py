@@ -83,6 +83,17 @@ SHAPES: dict[str, str] = {
         "SELECT store, item, MIN(price) AS p FROM sales s GROUP BY store, item "
         "HAVING (SELECT COUNT(*) FROM stores t WHERE t.area < SUM(s.qty) AND t.store <> s.store) > 0"
     ),
+    "having_asks_of_sets": (
+        "SELECT store, item, COUNT(*) AS n FROM sales GROUP BY ROLLUP (store, item) "
+        "HAVING SUM(qty) IN (SELECT store FROM stores) OR GROUPING(item) = 1"
+    ),
+    "having_asks_of_expressions": (
+        "SELECT qty % 2 AS p, store, COUNT(*) AS n FROM sales GROUP BY qty % 2, 2 "
+        "HAVING SUM(qty % 2) IN (SELECT store FROM stores) OR qty % 2 > 0"
+    ),
+    "having_asks_of_all": (
+        "SELECT store, 1 AS one, COUNT(*) AS n FROM sales GROUP BY ALL HAVING MAX(qty) NOT IN (SELECT kind FROM items)"
+    ),
     "having_subquery": (
         "SELECT s.store, SUM(s.qty) AS q FROM sales s GROUP BY s.store HAVING SUM(s.qty) > (SELECT AVG(qty) FROM sales)"
     ),
@@ -321,6 +332,15 @@ OF_SPARK: dict[str, str] = {
         "VECTOR_SUM(ARRAY(FLOAT(qty), FLOAT(1))) AS v, VECTOR_AVG(ARRAY(FLOAT(id))) AS a FROM sales GROUP BY store"
     ),
     "approx_top_k": "SELECT store, ARRAY_SORT(APPROX_TOP_K(item, 9)) AS k, COUNT(*) AS n FROM sales GROUP BY store",
+    "full_on_exists": (
+        "SELECT a.id, b.city FROM sales a FULL JOIN stores b ON a.store = b.store "
+        "AND EXISTS (SELECT 1 FROM items i WHERE i.item = a.item)"
+    ),
+    "full_on_in": (
+        "SELECT a.id, b.city, c.kind FROM sales a FULL OUTER JOIN stores b ON a.qty > 0 "
+        "AND a.store = b.store AND b.store NOT IN (SELECT kind FROM items WHERE kind > 0) "
+        "AND a.id < (SELECT MAX(kind) FROM items) LEFT JOIN items c ON c.kind = b.store"
+    ),
     "windows_over_a_full_join": (
         "SELECT g.last_day, FIRST_VALUE(s.id) OVER (ORDER BY s.id) AS f FROM sales s FULL JOIN (SELECT MAX(day) AS "
         "last_day, SUM(qty) AS sold FROM sales GROUP BY store) g ON s.id = g.sold QUALIFY COUNT(s.item) OVER (ORDER BY "
@@ -357,6 +377,21 @@ OF_SPARK: dict[str, str] = {
     "left_lateral_union": (
         "SELECT t.city, v.* FROM stores t LEFT JOIN LATERAL (SELECT qty, item FROM sales s WHERE s.store = t.store "
         "EXCEPT (SELECT kind, item FROM items i WHERE i.kind > t.store ORDER BY kind, item LIMIT 2)) v ON v.qty > 0"
+    ),
+    "first_of_a_union_of_the_row_outside": (
+        "SELECT t.store, (SELECT s.qty FROM sales s WHERE s.store = t.store UNION ALL "
+        "SELECT i.kind FROM items i WHERE i.kind = t.store ORDER BY 1 DESC NULLS LAST LIMIT 1) AS m FROM stores t"
+    ),
+    "first_of_unions_in_a_union": (
+        "SELECT t.store, q.v FROM stores t, LATERAL ((SELECT s.qty AS v FROM sales s WHERE s.store = t.store UNION ALL "
+        "SELECT i.kind FROM items i WHERE i.kind < t.store ORDER BY v DESC LIMIT 1 OFFSET 1) UNION ALL SELECT 7) q"
+    ),
+    "first_behind_parentheses": (
+        "SELECT t.store, ((SELECT s.qty FROM sales s WHERE s.store = t.store) ORDER BY 1 DESC LIMIT 1) AS m "
+        "FROM stores t"
+    ),
+    "first_of_the_first": (
+        "SELECT * FROM ((SELECT store, qty FROM sales ORDER BY qty, store LIMIT 5) ORDER BY store DESC, qty LIMIT 2) q"
     ),
     "first_distinct_of_the_row_outside": (
         "SELECT t.city, v.q, v.i FROM stores t, LATERAL (SELECT DISTINCT s.qty + 1 AS q, item AS i FROM sales s WHERE "
