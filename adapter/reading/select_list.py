@@ -86,7 +86,7 @@ def _over_shown(result: Project, shown, ordered, tree: exp.Select) -> list[exp.E
     """What a DISTINCT is ordered by, over its columns: only what is shown can be ordered by then."""
     taken = {n.lower() for n in result.child.columns}
     names = {free_name(f"shown_{i}", taken): n for i, n in enumerate(result.columns)}
-    marked = [over(e, {s: column(m).tree for m, s in zip(names, shown, strict=True)}) for e in ordered]
+    marked = [over(e, {s.unnest(): column(m).tree for m, s in zip(names, shown, strict=True)}) for e in ordered]
     if any(c.name not in names for e in marked for c in e.find_all(exp.Column)):
         raise refuse("ORDER BY of a DISTINCT", "orders by what is not selected", tree)
     return [over(e, {column(m).tree: column(n).tree for m, n in names.items()}) for e in marked]

@@ -316,6 +316,7 @@ SHAPES: dict[str, str] = {
         " UNION ALL SELECT 1 FROM items i WHERE i.kind = t.area ORDER BY 1 LIMIT 1)"
     ),
     "distinct_by_an_expression": "SELECT DISTINCT item, qty FROM sales ORDER BY LENGTH(item) + qty DESC, 1, 2 LIMIT 3",
+    "distinct_in_parentheses": "SELECT DISTINCT(item), (qty) FROM sales s ORDER BY s.qty, item LIMIT 3",
     "union_by_an_expression": (
         "SELECT store, qty FROM sales UNION SELECT city, area FROM stores ORDER BY qty * 2 - 1 DESC, store LIMIT 3"
     ),
