@@ -223,13 +223,15 @@ BEHIND = ("order", "limit", "offset")
 def _take_in(subquery: exp.Subquery) -> None:
     """(SELECT …) ORDER BY a LIMIT 1 is (SELECT … ORDER BY a LIMIT 1), or where the query has such clauses of its own,
     (SELECT * FROM (SELECT …) ORDER BY a LIMIT 1)."""
+    if isinstance(subquery.this, exp.Subquery):
+        _take_in(subquery.this)
+    behind = {clause: tree for clause in BEHIND if (tree := subquery.args.get(clause))}
     query = subquery.unnest()
-    if any(query.args.get(c) for c in BEHIND):
-        inner = exp.Subquery(this=subquery.this)
-        query = exp.Select(expressions=[exp.Star()]).from_(inner, copy=False)
+    if behind and any(query.args.get(c) for c in BEHIND):
+        query = exp.Select(expressions=[exp.Star()]).from_(exp.Subquery(this=subquery.this), copy=False)
         subquery.set("this", query)
-    for clause in BEHIND:
-        query.set(clause, subquery.args.get(clause))
+    for clause, tree in behind.items():
+        query.set(clause, tree)
         subquery.set(clause, None)
 
 

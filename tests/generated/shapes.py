@@ -394,6 +394,9 @@ OF_SPARK: dict[str, str] = {
     "first_of_the_first": (
         "SELECT * FROM ((SELECT store, qty FROM sales ORDER BY qty, store LIMIT 5) ORDER BY store DESC, qty LIMIT 2) q"
     ),
+    "first_of_the_first_behind_parentheses": (
+        "((SELECT store, qty FROM sales) ORDER BY qty, store LIMIT 4) ORDER BY store DESC, qty LIMIT 1 + 1"
+    ),
     "first_distinct_of_the_row_outside": (
         "SELECT t.city, v.q, v.i FROM stores t, LATERAL (SELECT DISTINCT s.qty + 1 AS q, item AS i FROM sales s WHERE "
         "s.store = t.store ORDER BY q DESC, i LIMIT 2) v"
