@@ -5,6 +5,7 @@
 
 What a condition reads of the derived table is shown by it for that. Where it groups its rows, or keeps the first of
 them, the condition must be an equality: then the rows of one value outside are those of one more group, or partition.
+Of a set operation, every side must have the same ones: then its rows are those of one value outside by one more column.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ..algebra.nodes import Node
+from ..errors import Refusal
 from ..names import PREFIX
 from .first_rows import by_places
 from .joins import parts
@@ -49,6 +51,10 @@ class _Pulling:
                 self.out_of(derived)
                 for condition, outside in self._on_outside(derived):
                     self._pull(condition, outside, derived, item, join, select)
+            elif sides := _sides(item):
+                for side in sides:
+                    self.out_of(side)
+                self._pull_from_all(sides, item, join, select)
 
     def _on_outside(self, derived: exp.Select) -> list[tuple[exp.Expression, list[exp.Column]]]:
         """The conditions on the row outside, each with what it reads of it, by the plan's names from here on."""
@@ -80,9 +86,7 @@ class _Pulling:
         join: exp.Join | None,
         select: exp.Select,
     ) -> None:
-        if is_one_row(derived):
-            why = "reads the row outside in a derived table that is an aggregate without groups"
-            raise refuse("a correlated subquery", why, derived, "write it as a join")
+        _refuse_one_row(derived)
         shown = _shown(condition, outside, derived)
         alias = _alias(item, self.names)
         _without(derived, condition)
@@ -90,12 +94,99 @@ class _Pulling:
             key = next(self.names)
             _apart(derived, e)
             derived.append("expressions", exp.alias_(e.copy(), key))
-            if alias.columns:
-                alias.append("columns", exp.to_identifier(key))
-            for star in _stars(select):
-                star.set("except_", [*(star.args.get("except_") or []), exp.to_identifier(key)])
+            _show_too(key, alias, select)
             e.replace(exp.column(key, table=alias.this.copy()))
         _add(condition, join, select)
+
+    def _pull_from_all(
+        self, sides: list[exp.Select], item: exp.Subquery, join: exp.Join | None, select: exp.Select
+    ) -> None:
+        """The equalities that all sides of a set operation have with the row outside."""
+        conditions = [self._on_outside(side) for side in sides]
+        if not any(conditions):
+            return
+        for side in sides:
+            _refuse_one_row(side)
+        found = [_equalities(of_side) for of_side in conditions]
+        alias = _alias(item, self.names)
+        if any(len(f) < len(c) or f.keys() != found[0].keys() for f, c in zip(found, conditions, strict=True)):
+            raise _not_alike(item)
+        for outside in found[0]:
+            key, own = next(self.names), [f[outside] for f in found]
+            if len({self._type(e, side) for e, side in zip(own, sides, strict=True)}) > 1:
+                raise _not_alike(item)
+            for e, side in zip(own, sides, strict=True):
+                _without(side, e.parent)
+                _apart(side, e)
+                side.append("expressions", exp.alias_(e.copy(), key))
+            _show_too(key, alias, select)
+            condition = own[0].parent
+            own[0].replace(exp.column(key, table=alias.this.copy()))
+            _add(condition, join, select)
+
+    def _type(self, e: exp.Expression, side: exp.Select) -> tuple[str, ...]:
+        """Of one side's expression: values of two types may be equal to one outside and not to each other."""
+        alone = exp.Select(expressions=[exp.alias_(e.copy(), "key")])
+        for clause in ("from_", "joins", "laterals"):
+            alone.set(clause, side.copy().args.get(clause))
+        return self.lowering.typer(self.lowering.query(alone, self.ctes))
+
+
+def _sides(item: exp.Expression) -> list[exp.Select]:
+    """The SELECTs of a set operation in FROM, none where it has clauses of its own."""
+    query = item.this if isinstance(item, exp.Subquery) and not item.args.get("with_") else None
+    return _selects(query) if isinstance(query, exp.SetOperation) else []
+
+
+def _selects(query: exp.Expression) -> list[exp.Select]:
+    if isinstance(query, exp.SetOperation):
+        more = any(query.args.get(c) for c in ("with_", "limit", "offset"))
+        left, right = _selects(query.this), _selects(query.expression)
+        return [*left, *right] if left and right and not more else []
+    query = query.unnest() if isinstance(query, exp.Subquery) else query
+    if isinstance(query, exp.SetOperation):
+        return _selects(query)
+    return [query] if isinstance(query, exp.Select) and not query.args.get("with_") else []
+
+
+def _equalities(
+    conditions: list[tuple[exp.Expression, list[exp.Column]]],
+) -> dict[exp.Expression, exp.Expression]:
+    """What is compared outside, and how, with what it is equal to; without conditions of other kinds."""
+    found: dict[exp.Expression, exp.Expression] = {}
+    for condition, outside in conditions:
+        own = _own(condition, outside)
+        if own is not None:
+            other = condition.expression if own is condition.this else condition.this
+            found[type(condition)(this=other.copy(), expression=other.copy())] = own
+    return found
+
+
+def _refuse_one_row(derived: exp.Select) -> None:
+    if is_one_row(derived):
+        why = "reads the row outside in a derived table that is an aggregate without groups"
+        raise refuse("a correlated subquery", why, derived, "write it as a join")
+
+
+def _not_alike(item: exp.Expression) -> Refusal:
+    why = "reads the row outside in a set operation, and not by the same equalities on all of its sides"
+    return refuse("a correlated subquery", why, item, "write it as a join")
+
+
+def _own(condition: exp.Expression, outside: list[exp.Column]) -> exp.Expression | None:
+    """The one side of an equality that reads nothing outside."""
+    apart = {id(c) for c in outside}
+    sides = (condition.this, condition.expression) if isinstance(condition, exp.EQ | exp.NullSafeEQ) else ()
+    own = [s for s in sides if not any(id(c) in apart for c in s.find_all(exp.Column))]
+    return own[0] if len(own) == 1 else None
+
+
+def _show_too(key: str, alias: exp.TableAlias, select: exp.Select) -> None:
+    """One more column of a derived table, of which the SELECT shows nothing."""
+    if alias.columns:
+        alias.append("columns", exp.to_identifier(key))
+    for star in _stars(select):
+        star.set("except_", [*(star.args.get("except_") or []), exp.to_identifier(key)])
 
 
 def _derived(item: exp.Expression) -> exp.Select | None:
@@ -110,12 +201,11 @@ def _shown(condition: exp.Expression, outside: list[exp.Column], derived: exp.Se
     apart = {id(c) for c in outside}
     if not any(derived.args.get(clause) for clause in GATHERING) and not _windows(derived):
         return [c for c in condition.find_all(exp.Column) if id(c) not in apart]
-    sides = (condition.this, condition.expression) if isinstance(condition, exp.EQ | exp.NullSafeEQ) else ()
-    own = [s for s in sides if not any(id(c) in apart for c in s.find_all(exp.Column))]
-    if len(own) != 1 or derived.args.get("windows"):
+    own = _own(condition, outside)
+    if own is None or derived.args.get("windows"):
         why = "reads the row outside in a derived table that gathers rows, by more than an equality"
         raise refuse("a correlated subquery", why, condition, "write it as a join")
-    return own
+    return [own]
 
 
 def _apart(derived: exp.Select, e: exp.Expression) -> None:

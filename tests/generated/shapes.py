@@ -387,6 +387,16 @@ OF_SPARK: dict[str, str] = {
         "SELECT t.store, q.v FROM stores t, LATERAL ((SELECT s.qty AS v FROM sales s WHERE s.store = t.store UNION ALL "
         "SELECT i.kind FROM items i WHERE i.kind < t.store ORDER BY v DESC LIMIT 1 OFFSET 1) UNION ALL SELECT 7) q"
     ),
+    "aggregates_of_unions_of_the_row_outside": (
+        "SELECT t.store, (SELECT MAX(v) FROM (SELECT SUM(s.qty) AS v FROM sales s WHERE s.store = t.store "
+        "GROUP BY s.item UNION ALL SELECT i.kind FROM items i WHERE t.store = i.kind AND i.price > 0) q) AS m, "
+        "(SELECT COUNT(*) FROM (SELECT s.qty FROM sales s WHERE s.store = t.store "
+        "EXCEPT ALL (SELECT DISTINCT i.kind FROM items i WHERE i.kind = t.store)) q(v)) AS n FROM stores t"
+    ),
+    "exists_in_a_union_of_the_row_outside": (
+        "SELECT t.store FROM stores t WHERE EXISTS (SELECT 1 FROM (SELECT s.qty AS v FROM sales s "
+        "WHERE s.store = t.store UNION SELECT i.kind FROM items i WHERE i.kind = t.store) x WHERE x.v > 1)"
+    ),
     "first_behind_parentheses": (
         "SELECT t.store, ((SELECT s.qty FROM sales s WHERE s.store = t.store) ORDER BY 1 DESC LIMIT 1) AS m "
         "FROM stores t"
