@@ -33,20 +33,20 @@ def asked_of_groups(tree: exp.Select) -> exp.Select:
     if not _asks(having, tree) or not _is_plain(tree):
         return tree
     names = (f"{PREFIX}group_{i}" for i in count())
-    outputs = [(next(names), e.unalias().copy()) for e in tree.expressions]
-    outputs += _said_of_groups(having, tree, [made for made, _ in outputs], names)
-    return _above(_groups(tree, outputs), having, tree, [made for made, _ in outputs])
+    keys, outputs = _keys(tree), [(next(names), e.unalias().copy()) for e in tree.expressions]
+    shown = [made for made, _ in outputs]
+    outputs += _said_of_groups(having, tree, keys, shown, names)
+    return _above(_groups(tree, keys, outputs), having, tree, shown)
 
 
 def _said_of_groups(
-    having: exp.Having, tree: exp.Select, shown: list[str], names: Iterator[str]
+    having: exp.Having, tree: exp.Select, keys: list[exp.Expression], shown: list[str], names: Iterator[str]
 ) -> list[tuple[str, exp.Expression]]:
     """Replaces in HAVING what it says of the groups by their columns. What these must have besides what is shown."""
     more = []
     for call in _of_groups(having):
         more.append((next(names), call.copy()))
         call.replace(_shown(more[-1][0]))
-    keys = _keys(tree)
     for key in (k for k in keys if not isinstance(k, exp.Column)):
         more.append((next(names), key.copy()))
         for same in [e for e in having.find_all(type(key)) if e == key and e.find_ancestor(exp.Query) is None]:
@@ -63,9 +63,9 @@ def _said_of_groups(
     return more
 
 
-def _groups(tree: exp.Select, outputs: list[tuple[str, exp.Expression]]) -> exp.Select:
+def _groups(tree: exp.Select, keys: list[exp.Expression], outputs: list[tuple[str, exp.Expression]]) -> exp.Select:
     """The SELECT of all groups, with those outputs and the columns that it groups by."""
-    inner, keys = tree.copy(), _keys(tree)
+    inner = tree.copy()
     for clause in ("having", *OUTSIDE):
         inner.set(clause, None)
     listed = [exp.alias_(e, name, quoted=True) for name, e in outputs]
@@ -78,7 +78,7 @@ def _groups(tree: exp.Select, outputs: list[tuple[str, exp.Expression]]) -> exp.
 def _above(groups: exp.Select, having: exp.Having, tree: exp.Select, shown: list[str]) -> exp.Select:
     """What the SELECT shows of those groups that meet its HAVING."""
     alias = exp.TableAlias(this=exp.to_identifier(GROUPS, quoted=True))
-    listed = zip((e.alias_or_name for e in tree.expressions), shown, strict=False)
+    listed = zip((e.alias_or_name for e in tree.expressions), shown, strict=True)
     outer = exp.Select(
         expressions=[exp.alias_(_shown(made), name, quoted=True) if name else _shown(made) for name, made in listed]
     )

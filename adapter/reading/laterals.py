@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Aggregate, Node, Project
+from ..dialect import BEHIND
 from ..names import PREFIX
 from .first_rows import by_places
 from .one_row import is_one_row
@@ -155,7 +156,7 @@ def _limited(query: exp.Expression, keys: list[str]) -> None:
         return
     for side in (query.this, query.expression):
         _limited(side, keys)
-    clauses = {clause: query.args.get(clause) for clause in ("order", "limit", "offset")}
+    clauses = {clause: query.args.get(clause) for clause in BEHIND}
     if not (clauses["limit"] or clauses["offset"]):
         return
     for clause in clauses:

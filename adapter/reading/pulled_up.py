@@ -143,7 +143,7 @@ def _selects(query: exp.Expression) -> list[exp.Select]:
         more = any(query.args.get(c) for c in ("with_", "limit", "offset"))
         left, right = _selects(query.this), _selects(query.expression)
         return [*left, *right] if left and right and not more else []
-    query = query.unnest() if isinstance(query, exp.Subquery) else query
+    query = _opened(query)
     if isinstance(query, exp.SetOperation):
         return _selects(query)
     return [query] if isinstance(query, exp.Select) and not query.args.get("with_") else []
@@ -190,10 +190,15 @@ def _show_too(key: str, alias: exp.TableAlias, select: exp.Select) -> None:
 
 
 def _derived(item: exp.Expression) -> exp.Select | None:
-    query = item.this if isinstance(item, exp.Subquery) and not item.args.get("with_") else None
+    query = _opened(item.this) if isinstance(item, exp.Subquery) and not item.args.get("with_") else None
+    return query if isinstance(query, exp.Select) and not query.args.get("with_") else None
+
+
+def _opened(query: exp.Expression) -> exp.Expression:
+    """The query in parentheses that say nothing more."""
     while isinstance(query, exp.Subquery) and not (query.alias or query.args.get("joins") or query.args.get("with_")):
         query = query.this
-    return query if isinstance(query, exp.Select) and not query.args.get("with_") else None
+    return query
 
 
 def _shown(condition: exp.Expression, outside: list[exp.Column], derived: exp.Select) -> list[exp.Expression]:
