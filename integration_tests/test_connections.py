@@ -22,6 +22,7 @@ FILES = (
     "test_temporal_join.py",
     "test_changelog.py",
     "test_seeds.py",
+    "test_watch.py",
     "test_connections.py",
 )
 MINUTES = 30

@@ -203,6 +203,23 @@ def test_every_committed_version_is_its_query_while_a_writer_commits_at_random(s
         assert named[f"{shop.schema}.per_user"] in ledger(shop, "per_user")
 
 
+@pytest.mark.every_connection
+def test_a_chain_is_watched(shop: DbtProject) -> None:
+    with watching(shop) as (loop, events):
+        until(events, Kind.REFRESHED, times=4)
+        for statement in (
+            "INSERT INTO clicks VALUES (2, 'a', 7), (3, 'c', 8), (3, 'c', 8)",
+            "UPDATE clicks SET who = 'c' WHERE who = 'b'",
+            "DELETE FROM clicks WHERE who = 'a'",
+        ):
+            shop.sql(statement)
+            until_settled(loop, events)
+    assert not [e.line() for e in events if e.kind in (Kind.FAILED, Kind.UNREACHABLE, Kind.NOT_BUILT)]
+    assert check_latest(shop, *QUERIES)
+    codes = [e.fields["code"] for e in events if e.kind is Kind.REFRESHED]
+    assert set(codes) <= {"INCREMENTAL", "NO CHANGE"} and codes.count("INCREMENTAL") >= 6
+
+
 def test_a_refresh_goes_as_far_as_it_is_told_and_no_further(maintained: Maintained) -> None:
     maintained.sql("CREATE TABLE t (id INT) USING delta")
     maintained.sql("INSERT INTO t VALUES (1)")
