@@ -12,27 +12,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import click
-import duckdb
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from dbt_spark_dynamic.algebra.keys import unique_key
-from dbt_spark_dynamic.changes.additive import Own
-from dbt_spark_dynamic.changes.change_plan import ChangePlan
-from dbt_spark_dynamic.changes.plan import plan
-from dbt_spark_dynamic.pipeline import Model, compile_model
+from dbt_spark_dynamic.pipeline import compile_model
 from dbt_spark_dynamic.reading.relations import Columns
-from dbt_spark_dynamic.sparksql.reads import Span, dated
-from dbt_spark_dynamic.sparksql.render import Renderer
-from dbt_spark_dynamic.sparksql.statements import explained
-from integration_tests.coverage.__main__ import SCALES
-from integration_tests.coverage.queries import generated, texts
 from integration_tests.coverage.report import NAMES
-from tests.generated.duck import SPARK_SUMS, SPARK_TYPES, Duck
+from integration_tests.coverage.without_spark import change_plan_of, printed, read_by_duck
+from tests.generated.duck import Duck
 
 from .session import console_of
-
-TARGET = "models.target"
 
 T = TypeVar("T")
 
@@ -78,50 +67,25 @@ def benchmark(suites: Sequence[str], slowest: int) -> None:
 
 
 def compiled(suite: str) -> Iterator[Compiled]:
-    folder = generated(suite, SCALES[suite])
-    duck = Duck({file.stem: _columns(str(file)) for file in sorted(folder.glob("*.parquet"))}, {})
-    duck.enter(suite, [[]])
-    duck.at(0)
+    duck, queries = read_by_duck(suite)
     types = Types(duck)
-    for number, sql in sorted(texts(folder).items()):
+    for number, sql in sorted(queries.items()):
         result = types(sql)
         compile_model(sql, result, duck, types)
         before = types.asked
         # A model of its own each time: what is once known of a plan is kept with it.
         models = [_timed(lambda sql=sql, result=result: compile_model(sql, result, duck, types)) for _ in range(3)]
         asked = (types.asked - before) // 3
-        plans = [_timed(lambda model=model: _derived(model)) for _, model in models]
-        printed = [_timed(lambda p=p, m=m: _printed(p, m)) for (_, p), (_, m) in zip(plans, models, strict=True)]
-        best = (min(seconds for seconds, _ in step) * 1000 for step in (models, plans, printed))
+        plans = [_timed(lambda model=model: change_plan_of(model)) for _, model in models]
+        texts = [_timed(lambda p=p, m=m: printed(p, m)) for (_, p), (_, m) in zip(plans, models, strict=True)]
+        best = (min(seconds for seconds, _ in step) * 1000 for step in (models, plans, texts))
         yield Compiled(suite, number, *best, asked)
-
-
-def _columns(file: str) -> Columns:
-    described = duckdb.sql(f"DESCRIBE SELECT * FROM '{file}'").fetchall()
-    return tuple((name, SPARK_TYPES.get(kind, kind)) for name, kind, *_ in described)
 
 
 def _timed(work: Callable[[], T]) -> tuple[float, T]:
     started = time.process_time()
     done = work()
     return time.process_time() - started, done
-
-
-def _derived(model: Model) -> ChangePlan:
-    """For a change of every table."""
-    assert model.node is not None, model.refusal
-    own = Own(TARGET, {name: SPARK_SUMS.get(kind, kind) for name, kind in model.columns})
-    by_key = unique_key(model.node, {}) is not None
-    return plan(model.node, frozenset(model.sources), {}, own, by_key=by_key)
-
-
-def _printed(derived: ChangePlan, model: Model) -> list[str]:
-    spans: Mapping[str, Span] = dict.fromkeys((*model.sources, TARGET), Span(1, 2))
-    renderer = Renderer(dated(spans))
-    texts = [explained(b.why, renderer.query(b.node)) for b in (*derived.bindings, derived.result)]
-    if derived.additions is not None:
-        texts.append(explained("", renderer.query(derived.additions.rows)))
-    return texts
 
 
 def report(measured: Sequence[Compiled]) -> Table:

@@ -21,11 +21,10 @@ from integration_tests.conftest import TEST_CONF
 from integration_tests.maintained import Maintained
 
 from .batches import batch
-from .queries import WORK, generated, settled, texts
+from .queries import SCALES, WORK, generated, settled, texts
 from .report import NAMES, Result, page
 
 ROOT = Path(__file__).parents[2]
-SCALES = {"tpch": "0.005", "tpcds": "0.01"}
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from dbt_spark_dynamic.sparksql.render import Renderer
 
 WORK = Path(__file__).parents[2] / "build/coverage"
 GENERATOR = "duckdb==1.1.3"
+SCALES = {"tpch": "0.005", "tpcds": "0.01"}
 
 
 def generated(suite: str, scale: str) -> Path:
