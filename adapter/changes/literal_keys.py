@@ -16,6 +16,9 @@ from ..algebra.transform import rebuild, with_children
 Values = Mapping[str, Sequence[Expr | None]]
 """Column of a relation -> the values that it has, None for NULL; columns are missing that no literal can say."""
 
+FEW_KEYS = 16
+"""Keys up to which they are said one by one: a scan compares each row with each of them."""
+
 Known = Callable[[Named], Values]
 """The values of a relation that is computed already; nothing where they are too many."""
 

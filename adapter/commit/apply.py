@@ -11,7 +11,7 @@ from sqlglot import exp
 from ..algebra.nodes import Named, Node
 from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
-from ..changes.literal_keys import Values, with_literal_keys
+from ..changes.literal_keys import FEW_KEYS, Values, with_literal_keys
 from ..errors import TargetError
 from ..names import COPIES, PREFIX, WEIGHT
 from ..reading.relations import Columns
@@ -27,9 +27,6 @@ from .spec import ChangelogMode, Spec
 
 CHANGE, HELD = f"{PREFIX}result_change", f"{PREFIX}held"
 UPSERTS, ADDITIONS = f"{PREFIX}upserts", f"{PREFIX}additions"
-
-FEW_KEYS = 16
-"""Keys up to which they are said one by one: a scan compares each row with each of them."""
 
 
 class NotHeld(TargetError):

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from ..changes.literal_keys import FEW_KEYS
+
 LARGE = 32 * 2**20
 """Bytes of all sources together up to which a refresh is by change whatever changed: most of what it takes is the fixed
 cost of its statements, as it is of a rebuild. Also of a table up to which any number of its rows is soon merged."""
@@ -71,10 +73,6 @@ BY_ROW = Slowness(3.0, 30.0)
 """Without a key, equal rows are counted and all columns compared: the same join takes 5.5, 12 and 12 times as long as
 building it, a left join with 1 and 10 % 4.2 and 10. The difference of the whole takes as long as the change does."""
 
-
-FEW = 16
-"""Changed rows up to which no plan is told by what it does: their keys are said to large tables as literals, and how
-many files those leave out is not known before."""
 
 RELATION = 0.2
 """Seconds that computing a relation of a change plan takes beside what it reads: on two cores, as are the two below
@@ -228,7 +226,8 @@ def why_anew(past: Past, size: int, changed: Changed | None, untimed: Slowness, 
 def dear_at_sight(past: Past, size: int, changed: Changed | None, planned: Planned) -> str | None:
     """Why a small table is sooner written anew than brought up to date by a plan of which none like it was timed; None
     if it is not, or if nothing says so."""
-    if past.anew is None or size < LARGE or changed is None or changed.rows <= FEW or past.tells(changed.share):
+    # So few rows' keys are said to large tables as literals, and how many files those leave out is not known before.
+    if past.anew is None or size < LARGE or changed is None or changed.rows <= FEW_KEYS or past.tells(changed.share):
         return None
     anew = past.anew.of(size)
     # More rows never take less.
