@@ -35,8 +35,8 @@ CHANGES = (
 
 @dataclass
 class Quarter:
-    """lags: seconds from a commit to the last table of the chain; memory: bytes of this process and its Spark at the
-    end; files: of each table at the end."""
+    """lags: seconds from a commit to the last table of the chain; memory: bytes that this process has and that its
+    Spark still holds once what nobody needs is collected, at the end; files: of each table at the end."""
 
     lags: list[float] = field(default_factory=list)
     memory: int = 0
@@ -46,7 +46,6 @@ class Quarter:
 def soak(run: Latency, minutes: float) -> Iterator[Quarter]:
     """Each quarter as it ends."""
     rng, n = random.Random(1), 0
-    java = run.spark._jvm.java.lang.ProcessHandle.current().pid()
     for _ in range(QUARTERS):
         quarter, until = Quarter(), time.monotonic() + minutes * 60 / QUARTERS
         while time.monotonic() < until:
@@ -54,13 +53,20 @@ def soak(run: Latency, minutes: float) -> Iterator[Quarter]:
             said = {"fresh": run.rows + 10 * n, "some": rng.randrange(run.rows)}
             run.spark.sql(rng.choice(CHANGES).format(**said))
             quarter.lags.append(run.arrivals(MODELS)[LAST])
-        quarter.memory = resident(os.getpid()) + resident(java)
+        quarter.memory = resident(os.getpid()) + held(run)
         quarter.files = {name: files(run, name) for name in MODELS}
         yield quarter
 
 
 def files(run: Latency, table: str) -> int:
     return int(run.spark.sql(f"DESCRIBE DETAIL {table}").first()["numFiles"])
+
+
+def held(run: Latency) -> int:
+    """Bytes of Spark's heap that are in use: what its process has only shows how large the heap has once been."""
+    run.spark._jvm.System.gc()
+    runtime = run.spark._jvm.Runtime.getRuntime()
+    return int(runtime.totalMemory() - runtime.freeMemory())
 
 
 def resident(process: int) -> int:
