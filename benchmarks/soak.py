@@ -6,7 +6,6 @@ of a watched chain. Every quarter of the time is a line; at the end every table 
 
 from __future__ import annotations
 
-import os
 import random
 import statistics
 import sys
@@ -53,7 +52,7 @@ def soak(run: Latency, minutes: float) -> Iterator[Quarter]:
             said = {"fresh": run.rows + 10 * n, "some": rng.randrange(run.rows)}
             run.spark.sql(rng.choice(CHANGES).format(**said))
             quarter.lags.append(run.arrivals(MODELS)[LAST])
-        quarter.memory = resident(os.getpid()) + held(run)
+        quarter.memory = resident() + held(run)
         quarter.files = {name: files(run, name) for name in MODELS}
         yield quarter
 
@@ -69,9 +68,9 @@ def held(run: Latency) -> int:
     return int(runtime.totalMemory() - runtime.freeMemory())
 
 
-def resident(process: int) -> int:
-    """Bytes of memory that it has."""
-    status = Path(f"/proc/{process}/status").read_text().splitlines()
+def resident() -> int:
+    """Bytes of memory that this process has."""
+    status = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS"))
 
 

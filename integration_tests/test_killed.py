@@ -15,12 +15,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from integration_tests.own_process import shop_project
+from integration_tests.test_kafka import model
 from integration_tests.test_streams import drop_in
 
 SECONDS = 180
@@ -38,6 +40,7 @@ STEPS = {
 PER_USER = "SELECT c.user, COUNT(*) AS n, SUM(p.price) AS total FROM {clicks} c JOIN {prices} p ON c.item = p.item \
 GROUP BY c.user"
 LATEST = "SELECT user, MAX(n) AS latest, COUNT(*) AS clicks FROM {clicks} GROUP BY user"
+UPSERTS = {"format": "delta", "mode": "upsert", "table": "messages"}
 
 
 class Shop:
@@ -51,11 +54,12 @@ class Shop:
             (folder / name).mkdir()
         clicks, prices = "{{ source('shop', 'clicks') }}", "{{ source('shop', 'prices') }}"
         by_user, latest = PER_USER.format(clicks=clicks, prices=prices), LATEST.format(clicks=clicks)
+        retractions = {"format": "json", "mode": "retract", "path": str(folder / "out")}
         files = {
             "profiles.yml": "shop: {target: dev, outputs: {dev: {type: spark_dynamic, schema: shop}}}",
             "models/sources.yml": f"sources: [{{name: shop, schema: shop, tables: [{', '.join(self._streams())}]}}]",
-            "models/per_user.sql": _model(by_user, format="json", mode="retract", path=str(folder / "out")),
-            "models/latest.sql": _model(latest, format="delta", mode="upsert", table="messages"),
+            "models/per_user.sql": model(by_user, sink=repr(retractions)),
+            "models/latest.sql": model(latest, sink=repr(UPSERTS)),
         }
         self._environment = shop_project(folder, files)
 
@@ -81,36 +85,37 @@ class Shop:
         self.clicks += clicks
         self.prices |= prices
 
-    def start(self) -> subprocess.Popen[bytes]:
+    @contextmanager
+    def started(self) -> Iterator[subprocess.Popen[bytes]]:
+        """A run, which does not outlive the block, nor does its Spark."""
         command = [str(Path(sys.executable).with_name("dbt")), "run", "--profiles-dir", ".", "--threads", "1"]
         with (self.folder / "said").open("w") as said:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 command, cwd=self.folder, env=self._environment, stdout=said, stderr=said, start_new_session=True
             )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(30)
 
     def run(self) -> dict[str, str]:
         """To its end. Model -> code."""
-        process = self.start()
-        assert process.wait(SECONDS) == 0, (self.folder / "said").read_text()
+        with self.started() as process:
+            assert process.wait(SECONDS) == 0, (self.folder / "said").read_text()
         results = json.loads((self.folder / "target/run_results.json").read_text())["results"]
         return {r["unique_id"].split(".")[-1]: r["adapter_response"]["code"] for r in results}
 
     def killed(self, appears: str) -> None:
         """A run that is killed as soon as a new path like that appears."""
         before, deadline = set(self.folder.glob(appears)), time.monotonic() + SECONDS
-        process = self.start()
-        try:
+        with self.started() as process:
             while not set(self.folder.glob(appears)) - before:
                 said = (self.folder / "said").read_text
                 assert process.poll() is None and time.monotonic() < deadline, f"no {appears}: {said()}"
                 time.sleep(0.001)
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            assert process.wait(30) == -signal.SIGKILL
-
-
-def _model(sql: str, **sink: str) -> str:
-    return f"{{{{ config(materialized='dynamic_table', sink={sink}) }}}}\n{sql}"
+        assert process.returncode == -signal.SIGKILL
 
 
 def test_killed_between_two_steps(spark: SparkSession, tmp_path: Path) -> None:
@@ -134,8 +139,8 @@ def test_killed_between_two_steps(spark: SparkSession, tmp_path: Path) -> None:
 
     schema = "_flag BOOLEAN, user STRING, n BIGINT, total BIGINT"
     spark.read.schema(schema).json(str(tmp_path / "out")).createOrReplaceTempView("retractions")
-    replayed = "SELECT user, n, total FROM retractions GROUP BY ALL HAVING SUM(IF(_flag, 1, -1)) = {}"
-    assert rows(replayed.format(1)) == rows(f"TABLE {table['per_user']}")
+    replayed = "SELECT user, n, total FROM retractions GROUP BY ALL HAVING SUM(IF(_flag, 1, -1)) = 1"
+    assert rows(replayed) == rows(f"TABLE {table['per_user']}")
     assert rows("SELECT 1 FROM retractions GROUP BY user, n, total HAVING SUM(IF(_flag, 1, -1)) NOT IN (0, 1)") == {}
     last = f"SELECT user, MAX_BY(latest, _version), MAX_BY(clicks, _version) FROM {table['messages']} GROUP BY user"
     assert rows(last) == rows(f"TABLE {table['latest']}")
