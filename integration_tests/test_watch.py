@@ -42,14 +42,25 @@ QUERIES = {
 }
 
 
+class Looking(Watch):
+    """Counts its looks at the versions of tables: how far apart they are depends on how fast Spark answers them."""
+
+    looks = 0
+
+    def _look(self) -> float:
+        pause = super()._look()
+        self.looks += 1
+        return pause
+
+
 @contextmanager
-def watching(project: DbtProject, *select: str, threads: int = 2) -> Iterator[tuple[Watch, list[Event]]]:
+def watching(project: DbtProject, *select: str, threads: int = 2) -> Iterator[tuple[Looking, list[Event]]]:
     """The loop in a thread of this process; it must end by itself once it is told to."""
     folders = ["--project-dir", str(project.folder), "--profiles-dir", str(project.folder)]
     watched, events, stop = WatchedProject([*folders, "--no-use-colors"], select), list[Event](), threading.Event()
     failed: list[BaseException] = []
     watched.open()
-    loop = Watch(watched, events.append, threads=threads, interval=0.05)
+    loop = Looking(watched, events.append, threads=threads, interval=0.05)
 
     def run() -> None:
         try:
@@ -80,14 +91,18 @@ def until(events: list[Event], kind: Kind, model: str | None = None, times: int 
     raise AssertionError(f"no {kind.value} of {model}:\n" + "\n".join(e.line() for e in events))
 
 
-def until_settled(loop: Watch, events: list[Event], seconds: float = 120) -> None:
-    """Nothing is behind, and nothing happens any more."""
-    deadline, quiet = time.monotonic() + seconds, 0
-    while quiet < 10:
+def until_settled(loop: Looking, events: list[Event], seconds: float = 120) -> None:
+    """Nothing is behind, and nothing happens any more: two looks end without finding anything, of which the second
+    began after all that was committed before this was called."""
+    deadline, quiet, looks = time.monotonic() + seconds, 0, loop.looks
+    while quiet < 10 or loop.looks < looks + 2:
         assert time.monotonic() < deadline, "\n".join(e.line() for e in events)
         before = len(events)
         time.sleep(0.1)
-        quiet = quiet + 1 if len(events) == before and not any(loop.lags().values()) else 0
+        if len(events) == before and not any(loop.lags().values()):
+            quiet += 1
+        else:
+            quiet, looks = 0, loop.looks
 
 
 @pytest.fixture
@@ -215,7 +230,7 @@ def test_a_chain_is_watched(shop: DbtProject) -> None:
             shop.sql(statement)
             until_settled(loop, events)
     assert not [e.line() for e in events if e.kind in (Kind.FAILED, Kind.UNREACHABLE, Kind.NOT_BUILT)]
-    assert check_latest(shop, *QUERIES)
+    assert differing(shop, *QUERIES) == {}
     codes = [e.fields["code"] for e in events if e.kind is Kind.REFRESHED]
     assert set(codes) <= {"INCREMENTAL", "NO CHANGE"} and codes.count("INCREMENTAL") >= 6
 
@@ -284,12 +299,13 @@ def test_two_watchers_do_one_work_and_the_second_takes_over(shop: DbtProject) ->
         shop.sql("INSERT INTO clicks VALUES (101, 'd', 8)")
         until(second, Kind.REFRESHED, "per_user", times=2)
         until_settled(loop, second)
-    assert check_latest(shop, "per_user", "lagging")
+    assert differing(shop, "per_user", "lagging") == {}
 
 
-def check_latest(project: DbtProject, *names: str) -> bool:
-    queries = {name: QUERIES[name].format(s=project.schema) for name in names}
-    return all(Maintained(project.session, project.schema, queries).difference(name) == 0 for name in names)
+def differing(project: DbtProject, *names: str) -> dict[str, int]:
+    """Table -> rows in which it and its query over the latest versions differ, of those that do."""
+    latest = Maintained(project.session, project.schema, {n: QUERIES[n].format(s=project.schema) for n in names})
+    return {name: rows for name in names if (rows := latest.difference(name))}
 
 
 WRITER = textwrap.dedent(
