@@ -52,6 +52,39 @@ def test_few_keys_are_said_to_the_scans_of_a_large_table(orders: Maintained) -> 
 
 
 @pytest.mark.usefixtures("large_tables")
+@pytest.mark.parametrize("key", ["BIGINT", "INT", "SMALLINT", "DECIMAL(12,2)", "DATE", "STRING"])
+def test_more_keys_are_said_as_a_list_and_many_by_their_bounds(maintained: Maintained, key: str) -> None:
+    """NULL and negative ones too."""
+    of_id = {"DATE": "DATE '2024-01-01' + CAST({} AS INT)"}.get(key, f"CAST({{}} AS {key})").format("(id - 900)")
+    rows = f"SELECT CAST(id AS INT) AS id, IF(id % 50 = 7, NULL, {of_id}) AS k FROM RANGE"
+    maintained.sql(f"CREATE TABLE dims USING delta AS {rows}(0, 2000)")
+    maintained.sql(f"CREATE TABLE facts USING delta AS {rows}(0, 2000, 3)")
+    maintained.refresh("joined", sql="SELECT f.id, d.id AS other FROM facts AS f JOIN dims AS d ON f.k <=> d.k")
+    maintained.refresh("counted", sql="SELECT k, COUNT(DISTINCT id) AS n FROM facts GROUP BY k")
+    for changed, said in (("id < 150", " IN ("), ("id BETWEEN 200 AND 1900", " BETWEEN ")):
+        maintained.sql(f"UPDATE facts SET id = id + 1 WHERE {changed}")
+        maintained.sql(f"DELETE FROM facts WHERE {changed} AND id % 7 = 1")
+        for name in ("joined", "counted"):
+            outcome = maintained.refresh(name)
+            assert outcome.code is Code.INCREMENTAL, outcome.line()
+            scans = [s for s in maintained.statements if "VERSION AS OF" in s and "k`" in s]
+            assert any(said in s and "IS NULL" in s for s in scans), scans
+            assert maintained.difference(name) == 0
+
+
+@pytest.mark.usefixtures("large_tables")
+def test_keys_of_another_type_than_the_column_are_not_listed(maintained: Maintained) -> None:
+    """'01' = 1 is true, and '01' IN ('1', …) is not."""
+    maintained.sql("CREATE TABLE dims USING delta AS SELECT LPAD(id, 4, '0') AS k, id AS other FROM RANGE(1000)")
+    maintained.sql("CREATE TABLE facts USING delta AS SELECT CAST(id AS INT) AS k FROM RANGE(0, 1000, 9)")
+    maintained.refresh("m", sql="SELECT f.k, d.other FROM facts AS f JOIN dims AS d ON f.k = d.k")
+    for change in ("INSERT INTO facts SELECT CAST(id AS INT) FROM RANGE(5, 400, 9)", "DELETE FROM facts WHERE k > 300"):
+        maintained.sql(change)
+        assert maintained.refresh("m").code is Code.INCREMENTAL
+        assert maintained.difference("m") == 0
+
+
+@pytest.mark.usefixtures("large_tables")
 def test_where_the_changed_rows_lie_is_said_to_the_merge_of_a_large_table(maintained: Maintained) -> None:
     """Whatever the type and the way of writing: NULLs, quotes, and an hour that the clock shows twice."""
     maintained.session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")

@@ -10,5 +10,5 @@ versions this one consumes), or change (signed rows between the two, `WEIGHT` co
     top.py            first rows, from the table's own
     matches.py        what the change of a join's side meets      check.py        the contract of a plan
     derivation.py     the relations that a plan names             slices.py       what both times ask for, read once
-    literal_keys.py   a few keys that are known, as literals
+    literal_keys.py   keys that are known, as literals            column_types.py whose columns are of which type
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -12,6 +11,7 @@ from ..algebra.expressions import Expr, column, columns, integer
 from ..algebra.nodes import Aggregate, Filter, Named, Node, Project, Scan, Time, scans, weighted
 from ..algebra.transform import remembered, with_children
 from ..names import WEIGHT, free_name
+from .column_types import Types
 
 FALSE = Expr.of(exp.false())
 ONE, MINUS_ONE = integer(1), integer(-1)
@@ -52,13 +52,13 @@ class Feed:
 @dataclass
 class Derivation:
     """changed: the sources that have a change between before and after, `CLOCK` among them if it moved; large: sources
-    of which what is asked for at both times is read once; types: source -> its columns in lower case -> their types, as
-    far as they are known. A model is derived with one of these."""
+    of which what is asked for at both times is read once; types: of their columns. A model is derived with one of
+    these."""
 
     model: Node
     changed: frozenset[str]
     large: frozenset[str] = frozenset()
-    types: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    types: Types = field(default_factory=dict)
     feeds: dict[str, Feed] = field(default_factory=dict)
     bindings: list[Binding] = field(default_factory=list)
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..algebra.expressions import Expr, column, columns
-from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Node, Project, Scan, Semi, Window
+from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Node, Project, Semi, Window
 from ..algebra.transform import remembered
+from .column_types import type_of
 from .derivation import Derivation
 
 Key = tuple[frozenset[Expr], ...]
@@ -77,24 +78,5 @@ def _joining(node: Node, large: frozenset[str]) -> frozenset[Key]:
 
 def _of_one_type(join: Join, left: Expr, right: Expr, d: Derivation) -> bool:
     """Whether equal values of the two are one value: '01' and 1 are equal, and another key each."""
-    types = _type_of(join.left, left, d), _type_of(join.right, right, d)
+    types = type_of(join.left, left, d.types), type_of(join.right, right, d.types)
     return types[0] is not None and types[0] == types[1]
-
-
-def _type_of(node: Node, e: Expr, d: Derivation) -> str | None:
-    """The type of a column that is one of a table; None of any other expression."""
-    while e.column is not None:
-        if isinstance(node, Scan):
-            return d.types.get(node.source, {}).get(dict(node.outputs)[e.column].lower())
-        if isinstance(node, Project | Aggregate):
-            below = dict(node.outputs if isinstance(node, Project) else node.groups)
-            if e.column not in below:
-                return None
-            node, e = node.child, below[e.column]
-        elif isinstance(node, Join):
-            node = node.left if e.column in node.left.column_set else node.right
-        elif isinstance(node, Filter | Semi | Window) and e.column in node.child.column_set:
-            node = node.child
-        else:
-            return None
-    return None

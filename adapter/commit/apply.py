@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 
 from sqlglot import exp
 
-from ..algebra.nodes import Named, Node
+from ..algebra.nodes import Node
 from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
-from ..changes.literal_keys import FEW_KEYS, Values, with_literal_keys
+from ..changes.column_types import Types
+from ..changes.literal_keys import Values, asked_for, with_literal_keys
 from ..errors import TargetError
 from ..names import COPIES, PREFIX, WEIGHT
 from ..reading.relations import Columns
@@ -53,8 +53,9 @@ class Applied:
 class Applier:
     """key: what rows are merged by, None for whole rows; checked: a key that is declared and must be verified;
     commit: runs the one write under the ledger entry; check_unique: raises if the query has rows; measure: what is
-    asked about what was computed; small: tables that are sooner read whole than looked at for a few keys; weigh: told
-    how many rows of the table are to be made again, raises Dearer if that is too many.
+    asked about what was computed; small: tables that are sooner read whole than looked at for a few keys; types: of
+    the columns of the tables that are read; weigh: told how many rows of the table are to be made again, raises Dearer
+    if that is too many.
     """
 
     engine: Engine
@@ -67,6 +68,7 @@ class Applier:
     check_unique: Callable[[str], None]
     measure: Measure
     small: Collection[str]
+    types: Types
     weigh: Callable[[int], None] = field(default=lambda rows: None, kw_only=True)
 
     @property
@@ -110,7 +112,7 @@ class Applier:
         in SQL, and how many rows each has."""
         computed = Computed(plan)
         upserted = plan.affected.name if plan.affected is not None and plan.shape is Shape.UPSERT else None
-        narrowed = self._narrowing(work, renderer)
+        narrowed = self._narrowing(plan, work, renderer)
 
         def query(node: Node) -> exp.Expression:
             return narrowed(computed.read(node))
@@ -132,15 +134,24 @@ class Applier:
             f"SELECT {sql.quoted(plan.too_late.columns[0])} FROM {work.name(plan.too_late.name)}"
         )
 
-    def _narrowing(self, work: Incremental, renderer: Renderer) -> Callable[[Node], exp.Expression]:
-        """Relations as SQL, with the few keys that are known as literals, where tables are large enough for that."""
+    def _narrowing(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Callable[[Node], exp.Expression]:
+        """Relations as SQL, with the keys that are known as literals, where tables are large enough for that."""
+        types = {**self.types, **{f.name: self.types.get(f.source, {}) for f in plan.feeds}}
+        measured: dict[tuple[str, str], Values | None] = {}
 
-        @cache
-        def known(relation: Named) -> Values:
-            few = 0 < work.rows.get(relation.name, 0) <= FEW_KEYS
-            return self.measure.values(work.name(relation.name), relation.columns) if few else {}
+        def measure(node: Node) -> None:
+            for name, columns in asked_for(node, self.small).items():
+                new = [c for c in columns if (name, c) not in measured]
+                if new and (rows := work.rows.get(name, 0)):
+                    found = self.measure.values(work.name(name), new, rows)
+                    measured.update({(name, c): found.get(c) for c in new})
 
-        return lambda node: renderer.query(with_literal_keys(node, known, self.small))
+        def narrowed(node: Node) -> exp.Expression:
+            measure(node)
+            known = with_literal_keys(node, lambda relation, c: measured.get((relation.name, c)), self.small, types)
+            return renderer.query(known)
+
+        return narrowed
 
     def _pin_upserts(self, plan: ChangePlan, work: Incremental, result: str) -> int:
         upserts = work.pin("upserts", sql.upserts_from_rows(result, *self._keys(plan, work), self.names))

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..changes.change_plan import ChangePlan, Shape
+from ..changes.literal_keys import read_whole
 from ..errors import TargetError
 from .costs import (
     BY_KEY,
     BY_ROW,
+    LOOKED_UP,
     OF_SMALL_TABLES,
     Bar,
     Changed,
@@ -23,6 +25,7 @@ from .costs import (
     why_anew,
 )
 from .engine import Engine
+from .incremental import FEW_CHANGES
 from .layout import Layout, layout
 from .ledger import Entry, Position, written_as
 from .look import Seen
@@ -124,7 +127,11 @@ def dear_plan(seen: Seen, spec: Spec, changed: Changed | None, plan: ChangePlan)
     assert seen.model.node is not None
     sizes = {name: seen.catalog.tables[name].size for name in seen.model.sources}
     size = size_of_sources(seen)
-    read = sum(sizes.get(source, 0) for relation in plan.relations for source, _ in relation.leaves)
+    few = changed is not None and changed.rows <= FEW_CHANGES
+    read = 0.0
+    for relation in plan.relations:
+        whole = read_whole(relation) if few else frozenset(relation.leaves)
+        read += sum(sizes.get(leaf[0], 0) * (1.0 if leaf in whole else LOOKED_UP) for leaf in relation.leaves)
     once = sum(sizes.get(source, 0) for source, _ in seen.model.node.leaves)
     planned = Planned(
         len(plan.feeds) + len(plan.relations) + 1, read / once if once else 0.0, makes=plan.shape is Shape.UPSERT

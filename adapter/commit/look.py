@@ -10,6 +10,7 @@ from ..algebra.kept import is_kept
 from ..algebra.keys import SourceKeys, unique_key
 from ..changes.additive import Own
 from ..changes.change_plan import ChangePlan
+from ..changes.column_types import Types
 from ..changes.plan import plan
 from ..dialect import without_as_of
 from ..errors import Impossible, Refusal, TargetError
@@ -71,8 +72,13 @@ class Seen:
             declared=self.key,
             emission=self.model.emission,
             large=frozenset(name for name, t in self.catalog.tables.items() if is_large(t)),
-            types={name: {c.lower(): kind for c, kind in t.columns} for name, t in self.catalog.tables.items()},
+            types=self.types,
         )
+
+    @property
+    def types(self) -> Types:
+        """Of the columns of all tables that are read."""
+        return {name: {c.lower(): kind for c, kind in t.columns} for name, t in self.catalog.tables.items()}
 
     def _own(self) -> Own | None:
         """The table as a relation that its own change plan may read; None if it must not."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..algebra.expressions import Expr
+from ..changes.literal_keys import Values
 from ..names import WEIGHT
 from ..reading.relations import Columns
 from ..sparksql import statements as sql
 from ..sparksql.bounds import between, bounds_of, values_in, values_of
 from .engine import Engine
+
+MOST_ROWS = 5_000
+"""Rows of a relation up to which its keys may be few enough to be said one by one."""
 
 
 class Measure:
@@ -31,9 +34,10 @@ class Measure:
         query = bounds_of(relation, columns)
         return between(columns, self._engine.rows(query)[0]) if query else ""
 
-    def values(self, relation: str, columns: Sequence[str]) -> Mapping[str, Sequence[Expr | None]]:
-        """The values in each column of a small relation, as literals; None for NULL."""
-        return values_in(columns, self._engine.rows(values_of(relation, columns)))
+    def values(self, relation: str, columns: Sequence[str], rows: int) -> Mapping[str, Values]:
+        """What is in each column of a computed relation, where literals can say it. rows: that it has."""
+        query = values_of(relation, columns, rows if rows <= MOST_ROWS else 0)
+        return values_in(columns, self._engine.rows(query)[0])
 
     def census(self, query: str) -> tuple[int, int]:
         """Of the versions that a temporal join meets: the most of one key, and those that overlap the next."""

@@ -291,7 +291,7 @@ class Refresh:
     def _applier(self, entry: Entry) -> Applier:
         return Applier(
             self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique,
-            self.measure, self._small(),
+            self.measure, self._small(), self.seen.types,
         )  # fmt: skip
 
     def _small(self) -> frozenset[str]:

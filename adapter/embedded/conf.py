@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..changes.literal_keys import MOST_KEYS, PUSHED_VALUES
 from .jars import EXCLUDED, SHIPPED, DeltaJars
 from .settings import APPLICATION, EmbeddedSettings
 from .store import Store
@@ -90,6 +91,7 @@ def delta_conf() -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         # Every Delta table made here is a changelog that dynamic tables can follow.
         CHANGE_FEED_DEFAULT: "true",
+        PUSHED_VALUES: str(MOST_KEYS),
         # Literal lists of some hundred keys are deep trees: the default stack of 1m overflows in
         # the planner.
         "spark.driver.extraJavaOptions": "-Xss4m",

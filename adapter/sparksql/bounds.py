@@ -2,18 +2,17 @@
 literals do, by the files' own statistics.
 
 bounds_of, between     the least and the greatest key, a condition on the table that a MERGE writes to
-values_of, values_in   a few keys one by one, for what a change plan joins with them
+values_of, values_in   the keys one by one or, where they are many, their bounds, for what a change plan joins with them
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlglot import exp
-
-from ..algebra.expressions import Expr, cast
+from ..changes.literal_keys import MOST_KEYS, Values
 from ..reading.relations import Columns
 from .statements import literal, quoted
 
@@ -54,25 +53,26 @@ def bounded(columns: Columns) -> Columns:
     return tuple((n, t) for n, t in columns if t == "timestamp" or PLAIN.fullmatch(t))
 
 
-def values_of(relation: str, columns: Sequence[str]) -> str:
-    """The query whose rows `values_in` reads."""
-    asked = [f"TYPEOF({quoted(n)}), CAST({quoted(n)} AS STRING)" for n in columns]
-    return f"SELECT {', '.join(asked)} FROM {relation}"
+def values_of(relation: str, columns: Sequence[str], most: int) -> str:
+    """The query whose only row `values_in` reads. most: rows up to which they are listed one by one; 0 for none."""
+    listed = "TO_JSON(COLLECT_SET(CAST({0} AS STRING)))" if most else "CAST(NULL AS STRING)"
+    asked = (
+        f"TYPEOF(MIN({{0}})), CAST(MIN({{0}}) AS STRING), CAST(MAX({{0}}) AS STRING), COUNT(*) > COUNT({{0}}), {listed}"
+    )
+    return f"SELECT {', '.join(asked.format(quoted(n)) for n in columns)} FROM {relation}"
 
 
-def values_in(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Mapping[str, Sequence[Expr | None]]:
-    """Column -> its distinct values, None for NULL. Left out are columns with values that no short literal can say."""
+def values_in(columns: Sequence[str], row: Sequence[Any]) -> Mapping[str, Values]:
+    """Column -> what is in it. Left out are columns with values that no short literal can say."""
     found = {}
     for i, name in enumerate(columns):
-        values = dict.fromkeys((row[2 * i], row[2 * i + 1]) for row in rows)
-        if all(PLAIN.fullmatch(t) and len(text or "") <= LONGEST for t, text in values):
-            found[name] = tuple(None if text is None else _value(text, t) for t, text in values)
+        data_type, least, greatest, has_null, listed = row[5 * i : 5 * i + 5]
+        values = sorted(json.loads(listed)) if listed is not None else None
+        said = (*(v for v in (least, greatest) if v is not None), *(values or ()))
+        if PLAIN.fullmatch(data_type) and all(len(v) <= LONGEST for v in said):
+            few = tuple(values) if values is not None and len(values) <= MOST_KEYS else None
+            found[name] = Values(data_type, few, least, greatest, bool(has_null))
     return found
-
-
-def _value(text: str, data_type: str) -> Expr:
-    said = Expr.of(exp.Literal.string(text))
-    return said if data_type == "string" else cast(said, data_type)
 
 
 def _printed(value: str, data_type: str) -> str:

@@ -90,21 +90,21 @@ class Maintained:
             assert work.read_feeds() is None
             if not work.changed:
                 return
-            types = {name: SPARK_SUMS.get(kind, kind) for name, kind in self.model.columns}
+            own = Own(TARGET, {name: SPARK_SUMS.get(kind, kind) for name, kind in self.model.columns})
+            relations = {name: duck.relation((name,)).columns for name in self.model.sources}
+            types = {name: {c.lower(): kind for c, kind in found} for name, found in relations.items()}
             # Every second refresh takes its tables for large ones.
             assert self.model.node is not None
             by_change = plan(
                 self.model.node,
                 work.changed,
                 {},
-                Own(TARGET, types),
+                own,
                 by_key=self.key is not None,
                 declared=self.key,
                 emission=self.model.emission,
                 large=self.model.sources if version % 2 else (),
-                types={
-                    name: {c.lower(): kind for c, kind in duck.relation((name,)).columns} for name in self.model.sources
-                },
+                types=types,
             )
             self.additive |= by_change.shape is Shape.ADDITIVE
             entry = Entry(
@@ -113,7 +113,7 @@ class Maintained:
             )  # fmt: skip
             applier = Applier(
                 duck, spec, self.model.columns, self.key, (), entry, lambda sql, _: duck.write(sql, {}), _unused,
-                Measure(duck), small=(),
+                Measure(duck), small=(), types=types,
             )  # fmt: skip
             spans = dict.fromkeys((*self.model.sources, TARGET), span)
             renderer = Renderer(dated(spans), work.name, clock, self._temporal)

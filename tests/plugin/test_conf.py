@@ -67,6 +67,7 @@ def test_a_cluster_keeps_its_own_sizes_warehouse_and_metastore():
         "sql.catalog.spark_catalog",
         "sql.catalogImplementation",
         "databricks.delta.properties.defaults.enableChangeDataFeed",
+        "sql.parquet.pushdown.inFilterThreshold",
     }
 
 

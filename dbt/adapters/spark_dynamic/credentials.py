@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt_spark_dynamic.changes.literal_keys import MOST_KEYS, PUSHED_VALUES
 from dbt_spark_dynamic.embedded.conf import CHANGE_FEED_DEFAULT
 from dbt_spark_dynamic.embedded.settings import CATALOGS, EmbeddedSettings, choose_store
 
@@ -33,9 +34,10 @@ class SparkDynamicCredentials(SparkCredentials):
         super().__post_init__()
         # Not the profile's to say: what the project's streams need.
         self.spark_packages: tuple[str, ...] = ()
-        # For the servers behind thrift, http and odbc too: the tables made through this adapter are
-        # changelogs.
+        # For the servers behind thrift, http and odbc too: the tables made through this adapter are changelogs, and
+        # keys that are said to a table are looked up in its files.
         self.server_side_parameters.setdefault(CHANGE_FEED_DEFAULT, "true")
+        self.server_side_parameters.setdefault(PUSHED_VALUES, str(MOST_KEYS))
         given = [key for key in SESSION_KEYS if getattr(self, key) is not None]
         if given and self.method != SparkConnectionMethod.SESSION:
             raise DbtRuntimeError(

@@ -1,0 +1,36 @@
+"""Spark's type of a column of a plan, where the column is one of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..algebra.expressions import Expr, column
+from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Window
+
+Types = Mapping[str, Mapping[str, str]]
+"""Source, or computed relation, -> its columns in lower case -> their types, as far as they are known."""
+
+
+def type_of(node: Node, e: Expr, types: Types) -> str | None:
+    """The type of a column that is one of a table; None of any other expression."""
+    while e.column is not None:
+        if isinstance(node, Scan):
+            return types.get(node.source, {}).get(dict(node.outputs)[e.column].lower())
+        if isinstance(node, Named):
+            return types.get(node.name, {}).get(e.column.lower())
+        if isinstance(node, UnionAll):
+            place = node.columns.index(e.column)
+            found = {type_of(child, column(child.columns[place]), types) for child in node.inputs}
+            return found.pop() if len(found) == 1 else None
+        if isinstance(node, Project | Aggregate):
+            below = dict(node.outputs if isinstance(node, Project) else node.groups)
+            if e.column not in below:
+                return None
+            node, e = node.child, below[e.column]
+        elif isinstance(node, Join):
+            node = node.left if e.column in node.left.column_set else node.right
+        elif isinstance(node, Filter | Semi | Window) and e.column in node.child.column_set:
+            node = node.child
+        else:
+            return None
+    return None
