@@ -36,7 +36,7 @@ class Measure:
 
     def values(self, relation: str, columns: Sequence[str], rows: int) -> Mapping[str, Values]:
         """What is in each column of a computed relation, where literals can say it. rows: that it has."""
-        query = values_of(relation, columns, rows if rows <= MOST_ROWS else 0)
+        query = values_of(relation, columns, one_by_one=rows <= MOST_ROWS)
         return values_in(columns, self._engine.rows(query)[0])
 
     def census(self, query: str) -> tuple[int, int]:

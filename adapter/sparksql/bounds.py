@@ -22,6 +22,9 @@ PLAIN = re.compile(r"(tiny|small|big)?int|decimal\(\d+,\d+\)|string|date")
 LONGEST = 200
 """Characters of a string up to which it is worth its place in a statement."""
 
+UNREADABLE = "\ufffd"
+"""What bytes that are no text have become on their way here: no literal says them."""
+
 
 def bounds_of(relation: str, columns: Columns) -> str | None:
     """The query whose only row `between` reads; None if no column has bounds that a literal can say."""
@@ -37,7 +40,7 @@ def between(columns: Columns, row: Sequence[Any]) -> str:
     parts = []
     for i, (name, data_type) in enumerate(bounded(columns)):
         least, greatest, has_null = row[3 * i : 3 * i + 3]
-        if data_type == "string" and least is not None and len(least) + len(greatest) > LONGEST:
+        if data_type == "string" and least is not None and not _is_sayable(least + greatest):
             continue
         column, met = f"t.{quoted(name)}", []
         if least is not None:
@@ -53,9 +56,9 @@ def bounded(columns: Columns) -> Columns:
     return tuple((n, t) for n, t in columns if t == "timestamp" or PLAIN.fullmatch(t))
 
 
-def values_of(relation: str, columns: Sequence[str], most: int) -> str:
-    """The query whose only row `values_in` reads. most: rows up to which they are listed one by one; 0 for none."""
-    listed = "TO_JSON(COLLECT_SET(CAST({0} AS STRING)))" if most else "CAST(NULL AS STRING)"
+def values_of(relation: str, columns: Sequence[str], *, one_by_one: bool) -> str:
+    """The query whose only row `values_in` reads. one_by_one: whether they are listed, beside their bounds."""
+    listed = "TO_JSON(COLLECT_SET(CAST({0} AS STRING)))" if one_by_one else "CAST(NULL AS STRING)"
     asked = (
         f"TYPEOF(MIN({{0}})), CAST(MIN({{0}}) AS STRING), CAST(MAX({{0}}) AS STRING), COUNT(*) > COUNT({{0}}), {listed}"
     )
@@ -69,10 +72,14 @@ def values_in(columns: Sequence[str], row: Sequence[Any]) -> Mapping[str, Values
         data_type, least, greatest, has_null, listed = row[5 * i : 5 * i + 5]
         values = sorted(json.loads(listed)) if listed is not None else None
         said = (*(v for v in (least, greatest) if v is not None), *(values or ()))
-        if PLAIN.fullmatch(data_type) and all(len(v) <= LONGEST for v in said):
+        if PLAIN.fullmatch(data_type) and all(map(_is_sayable, said)):
             few = tuple(values) if values is not None and len(values) <= MOST_KEYS else None
             found[name] = Values(data_type, few, least, greatest, bool(has_null))
     return found
+
+
+def _is_sayable(text: str) -> bool:
+    return len(text) <= LONGEST and UNREADABLE not in text
 
 
 def _printed(value: str, data_type: str) -> str:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dbt_spark_dynamic.algebra.expressions import column
 from dbt_spark_dynamic.algebra.nodes import Aggregate, Join, JoinKind, Named, Scan, Semi, Time
-from dbt_spark_dynamic.changes.literal_keys import FEW_KEYS, Values, asked_for, read_whole, with_literal_keys
+from dbt_spark_dynamic.changes.literal_keys import (
+    FEW_KEYS,
+    MOST_KEYS,
+    Values,
+    asked_for,
+    read_whole,
+    with_literal_keys,
+)
+from dbt_spark_dynamic.sparksql.bounds import between, values_in
 from dbt_spark_dynamic.sparksql.reads import undated
 from dbt_spark_dynamic.sparksql.render import Renderer
 
@@ -51,3 +61,23 @@ def test_of_another_type_than_the_column_only_few_keys_are_said(data_type: str, 
     values = Values(data_type, listed, "0", "9", False)
     assert with_literal_keys(BY_ID, lambda *_: values, (), TYPES) == BY_ID
     assert with_literal_keys(BY_ID, lambda *_: values, {"orders"}, TYPES) == BY_ID
+
+
+def test_what_no_short_literal_says_is_not_said() -> None:
+    """Bytes that are no text, long texts, and types of which Spark prints no value that CAST reads again."""
+    row = ("string", "a", "b", False, '["a", "b"]')
+    assert values_in(["k"], row)["k"].listed == ("a", "b")
+    for data_type, least, listed in (
+        ("string", "a\ufffd", '["a\ufffd", "b"]'),
+        ("string", "a", '["' + "b" * 201 + '"]'),
+        ("timestamp", "a", '["a", "b"]'),
+    ):
+        assert not values_in(["k"], (data_type, least, "b", False, listed))
+    text = (("k", "string"), ("n", "int"))
+    assert between(text, ("a", "b", False, "1", "2", False)).startswith("t.`k` BETWEEN 'a' AND 'b'")
+    assert between(text, ("a", "b\ufffd", False, "1", "2", False)).startswith("t.`n` BETWEEN")
+
+
+def test_many_values_are_known_by_their_bounds() -> None:
+    listed = json.dumps([str(i) for i in range(MOST_KEYS + 1)])
+    assert values_in(["k"], ("bigint", "0", "500", True, listed)) == {"k": Values("bigint", None, "0", "500", True)}
