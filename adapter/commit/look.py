@@ -77,8 +77,10 @@ class Seen:
 
     @property
     def types(self) -> Types:
-        """Of the columns of all tables that are read."""
-        return {name: {c.lower(): kind for c, kind in t.columns} for name, t in self.catalog.tables.items()}
+        """Of the columns of all tables that may be read, the target's own among them."""
+        own = {self.target.name: self.target} if self.target is not None else {}
+        tables = {**self.catalog.tables, **own}
+        return {name: {c.lower(): kind for c, kind in t.columns} for name, t in tables.items()}
 
     def _own(self) -> Own | None:
         """The table as a relation that its own change plan may read; None if it must not."""
