@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dbt.adapters.spark_dynamic.cli import cli
+from dbt_spark_dynamic.changes.literal_keys import MOST_KEYS
 from dbt_spark_dynamic.commit.costs import OF_TABLES
 from dbt_spark_dynamic.commit.outcome import Code, Outcome
 from dbt_spark_dynamic.commit.spec import RefreshMode
@@ -78,11 +79,11 @@ def test_a_small_result_of_which_no_change_was_timed(maintained: Maintained, mon
     monkeypatch.setattr("dbt_spark_dynamic.commit.costs.RELATION", 60)
     maintained.sql("CREATE TABLE sales USING delta AS SELECT id, id % 100 AS customer, RAND(7) AS r FROM RANGE(20000)")
     maintained.refresh("m", sql="SELECT customer, MAX_BY(id, r) AS id FROM sales GROUP BY customer")
-    for changed in (30, 30, 16):
+    for changed in (MOST_KEYS + 50, MOST_KEYS + 50, MOST_KEYS):
         maintained.sql(f"UPDATE sales SET r = r + 1 WHERE id < {changed}")
         outcome = maintained.refresh("m")
-        assert (outcome.code is Code.INCREMENTAL) == (changed == 16)
-        if changed > 16:
+        assert (outcome.code is Code.INCREMENTAL) == (changed == MOST_KEYS)
+        if changed > MOST_KEYS:
             assert_written_anew(outcome, r"the change takes \d relations, which read [\d.]+ times what the query reads")
         assert maintained.difference("m") == 0
 

@@ -206,7 +206,7 @@ class Journal(Refresh):
     def _applier(self, entry: Entry) -> Appender:
         return Appender(
             self.engine, self.spec, self.model.columns, None, (), entry, self._commit, self._check_unique,
-            self.measure, self._small(), self.keeping, self._timed, self._ignore,
+            self.measure, self._small(), self.seen.types, self.keeping, self._timed, self._ignore,
         )  # fmt: skip
 
     def _ignore(self, events: int) -> None:
