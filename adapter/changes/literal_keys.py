@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from ..algebra.expressions import Expr, cast, one_of, operand
 from ..algebra.nodes import Filter, Join, JoinKind, Named, Node, Project, Scan, Semi, Time, scans
-from ..algebra.transform import rebuild, with_children
+from ..algebra.transform import rebuild, remembered, with_children
 from .column_types import Types, type_of
 
 FEW_KEYS = 16
@@ -84,6 +84,7 @@ def asked_for(node: Node, small: Collection[str]) -> Mapping[str, Collection[str
     return found
 
 
+@remembered
 def read_whole(node: Node) -> frozenset[tuple[str, Time | None]]:
     """The leaves of a relation of which other rows are read than those with keys that are computed already."""
     if isinstance(node, Scan):
