@@ -58,9 +58,5 @@ class Change:
 
     def _went(self, many: int) -> str:
         # Not those that come again under new keys: together they would be no change at all to most queries.
-        where = f"o_orderkey DESC LIMIT {many} OFFSET {many}" if self.recent else f"{self._here_and_there} LIMIT {many}"
-        return f"SELECT o_orderkey AS k FROM orders ORDER BY {where}"
-
-    @property
-    def _here_and_there(self) -> str:
-        return f"XXHASH64('went', o_orderkey, {self.number})"
+        order = "o_orderkey DESC" if self.recent else f"XXHASH64('went', o_orderkey, {self.number})"
+        return f"SELECT o_orderkey AS k FROM orders ORDER BY {order} LIMIT {many} OFFSET {many if self.recent else 0}"

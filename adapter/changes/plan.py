@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from ..algebra.emission import Emission
@@ -15,6 +15,7 @@ from .additive import Added, Own, added
 from .affected import affected
 from .change_plan import ChangePlan, Shape
 from .check import check
+from .column_types import Types
 from .derivation import CHANGE, ROWS, Binding, Derivation, at, net, nothing
 from .differentiate import change
 from .emitted import emitted_plan
@@ -34,7 +35,7 @@ def plan(
     declared: tuple[str, ...] | None = None,
     emission: Emission | None = None,
     large: Collection[str] = (),
-    types: Mapping[str, Mapping[str, str]] | None = None,
+    types: Types | None = None,
     simplified: bool = True,
 ) -> ChangePlan:
     """The change plan of a model for the sources that changed.
