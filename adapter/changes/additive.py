@@ -33,10 +33,18 @@ ROWS_NET = "rows_net"
 
 @dataclass(frozen=True)
 class Own:
-    """The table that is maintained, as a relation. name: in Spark SQL; types: column -> Spark type."""
+    """What is added to, as a relation: the table that is maintained or, computed, one that the plan has a name for.
+    name: in Spark SQL, or of the plan; types: column -> Spark type."""
 
     name: str
     types: Mapping[str, str]
+    computed: bool = False
+
+    def read(self, outputs: tuple[tuple[str, str], ...]) -> Node:
+        """As it is before the refresh. outputs: (name in the plan, column)."""
+        if self.computed:
+            return Project(Named(self.name, tuple(self.types)), tuple((name, column(c)) for name, c in outputs))
+        return Scan(self.name, "own", outputs, Time.BEFORE)
 
 
 @dataclass(frozen=True)
@@ -145,6 +153,6 @@ def _falling(
     outputs += [(f"own_{p.i}", shows[name]) for p, (name, _) in zip(parts, node.aggregates, strict=True)]
     candidates = Filter(changes, Expr.of(exp.or_(*(exp.paren(m) for m, _ in may))))
     equalities = tuple((column(key), column(f"own_{key}"), True) for key in keys)
-    both = Join(candidates, Scan(own.name, "own", tuple(outputs), Time.BEFORE), equalities, None)
+    both = Join(candidates, own.read(tuple(outputs)), equalities, None)
     falls = Filter(both, Expr.of(exp.or_(*(exp.paren(exp.and_(m, exp.paren(f))) for m, f in may))))
     return Project(falls, passed(keys) or ((KEY.format(0), integer(1)),))

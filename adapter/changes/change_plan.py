@@ -15,6 +15,7 @@ from enum import Enum
 from ..algebra.nodes import Named, Node
 from .additive import Additions
 from .derivation import Binding, Feed
+from .partials import Partials
 from .slices import Slice
 
 
@@ -28,13 +29,14 @@ class Shape(Enum):
 class ChangePlan:
     """feeds: net changes of the sources; bindings: relations in order of use; result: the last of them.
 
-    For Shape.UPSERT `result` holds the rows that the keys in `affected` have now; `key` names the columns, in the
-    order of the columns of `affected`. For Shape.ADDITIVE that is so for the groups in `affected` (no rows and None if
-    there never are any), and every other group has its row in `additions`. For Shape.SIGNED `result` holds the net
-    change of the query with WEIGHT. falling: the keys for which the sources are read although the table's own rows
-    might have told enough; None where they always are. too_late: a relation of one row, the number of changed rows that
-    no result is made of any more; None if there are none. slices: bindings that stand for rows which need not be
-    computed under a name, and may be read instead.
+    For Shape.UPSERT `result` holds the rows that the keys in `affected` have now; `key` names the columns, in the order
+    of the columns of `affected`. For Shape.ADDITIVE that is so for the groups in `affected` (no rows and None if there
+    never are any), and every other group has its row in `additions`. For Shape.SIGNED `result` holds the net change of
+    the query with WEIGHT. falling: the keys for which the sources are read although the table's own rows might have
+    told enough; None where they always are. too_late: a relation of one row, the number of changed rows that no result
+    is made of any more; None if there are none. partials: what the ledger keeps the rows of, PARTIALS among the
+    bindings; a plan that adds to those of the refresh before reads them as HELD. slices: bindings that stand for rows
+    which need not be computed under a name, and may be read instead.
     """
 
     feeds: tuple[Feed, ...]
@@ -46,6 +48,7 @@ class ChangePlan:
     additions: Additions | None = None
     falling: Named | None = None
     too_late: Named | None = None
+    partials: Partials | None = None
     slices: tuple[Slice, ...] = ()
 
     @property

@@ -6,11 +6,12 @@ from ..algebra.nodes import Named, Scan, Time, walk
 from ..errors import Bug
 from ..names import WEIGHT
 from .change_plan import ChangePlan, Shape
+from .partials import HELD
 
 
 def check(plan: ChangePlan) -> ChangePlan:
     """The plan itself. Raises Bug if a scan has no time, a name is read before it is computed, or a weight lacks."""
-    known = {f.name for f in plan.feeds}
+    known = {f.name for f in plan.feeds} | ({HELD} if plan.partials is not None else set())
     for binding in (*plan.bindings, plan.result):
         for node in walk(binding.node):
             if isinstance(node, Scan) and node.time is Time.UNDATED:

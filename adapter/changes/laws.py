@@ -1,6 +1,7 @@
 """The law of change of each node, as data: what `explain` shows beside a node and the operator pages begin with.
 
-The laws themselves are carried out in `differentiate.py`, `affected.py`, `restrict.py`, `additive.py` and `top.py`.
+The laws themselves are carried out in `differentiate.py`, `affected.py`, `restrict.py`, `additive.py`,
+`held_partials.py` and `top.py`.
 """
 
 from __future__ import annotations
@@ -54,6 +55,11 @@ PARTITIONS = Law(
 ONE_PARTITION = Law("keyed", "Δω(R) = ω(R⁺) − ω(R⁻)", "all rows: without PARTITION BY they are one partition")
 ADDITIVE = Law(
     "additive", "γ(R⁺) = γ(R⁻) ⊕ γ(ΔR)", "changed rows alone; groups that change and table cannot settle are keyed"
+)
+PARTIAL = Law(
+    "additive",
+    "γ = π ∘ γ′, γ′(R⁺) = γ′(R⁻) ⊕ γ′(ΔR), γ′ = what averages and ratios are made of",
+    "changed rows alone, and γ′(R⁻) in the ledger; groups that change and ledger cannot settle are keyed",
 )
 TOP = Law(
     "top",

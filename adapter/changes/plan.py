@@ -19,6 +19,8 @@ from .column_types import Types
 from .derivation import CHANGE, ROWS, Binding, Derivation, at, net, nothing
 from .differentiate import change
 from .emitted import emitted_plan
+from .held_partials import maintained_by
+from .partials import Partials
 from .restrict import restrict
 from .simplify import simplify
 from .slices import slicing
@@ -36,6 +38,8 @@ def plan(
     emission: Emission | None = None,
     large: Collection[str] = (),
     types: Types | None = None,
+    partials: Partials | None = None,
+    held: bool = False,
     simplified: bool = True,
 ) -> ChangePlan:
     """The change plan of a model for the sources that changed.
@@ -44,7 +48,8 @@ def plan(
     by_key=False: as signed rows even where a key is known; declared: the key that rows are merged by, needed where the
     model keeps the results of joins. simplified=False keeps what the laws give, for the tests that compare the two.
     emission: when the results of its windows are made, for which its own table is read. large: sources of which what is
-    asked for at both times is read once; types: as in `Derivation`.
+    asked for at both times is read once; types: as in `Derivation`. partials: what the model is a projection of, where
+    the ledger is to keep that; held: whether it does already.
     """
     d = Derivation(model, changed, frozenset(large), types or {})
     key = unique_key(model, keys)
@@ -56,6 +61,8 @@ def plan(
         plan_ = _joined_once(model, declared or key, d, tidy)
     elif by_key and changed and own is not None and (found := added(model, own, d)) is not None:
         plan_ = _additive(model, found, tidy)
+    elif by_key and changed and own is not None and partials is not None:
+        plan_ = maintained_by(partials, own, d, held=held)
     elif changed and own is not None and (first := top(model, own, key if by_key else None, d)) is not None:
         plan_ = replace(first, result=replace(first.result, node=tidy(first.result.node)))
     elif by_key and changed and key == ():

@@ -12,6 +12,8 @@ from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.column_types import Types
 from ..changes.literal_keys import Values, asked_for, with_literal_keys
+from ..changes.partials import HELD as HELD_PARTIALS
+from ..changes.partials import PARTIALS
 from ..errors import TargetError
 from ..names import COPIES, PREFIX, WEIGHT
 from ..reading.relations import Columns
@@ -20,6 +22,7 @@ from ..sparksql.render import Renderer
 from . import problems
 from .computed import Computed
 from .engine import Engine, Written
+from .held import held
 from .incremental import Incremental
 from .ledger import Entry
 from .measure import Measure
@@ -80,6 +83,8 @@ class Applier:
         query, rows = self._computed(plan, work, renderer)
         if plan.shape is Shape.UPSERT and plan.affected is not None and not rows[plan.affected.name]:
             return self._nothing()
+        if plan.partials is not None:
+            return self._of_partials(plan, work, query)
         result = sql.explained(plan.result.why, query(plan.result.node))
         settled = "top" if plan.falling is not None and rows[plan.falling.name] == 0 else None
         if plan.shape is Shape.SIGNED:
@@ -104,6 +109,17 @@ class Applier:
             added = sql.additions(added, UPSERTS, *self._keys(plan, work), self.names)
         work.pin("additions", added)
         return self._add(plan.additions, again)
+
+    def _of_partials(self, plan: ChangePlan, work: Incremental, query: Callable[[Node], exp.Expression]) -> Applied:
+        """The commit has the rows that the next refresh adds to beside those that are made of them."""
+        assert plan.partials is not None and plan.affected is not None and plan.key is not None
+        rows = self.measure.printed(work.name(PARTIALS), tuple(plan.partials.types.items()))
+        applier = replace(self, entry=replace(self.entry, partials=held(plan.partials, rows)))
+        result = sql.explained(plan.result.why, query(plan.result.node))
+        upserts = sql.upserts_from_rows(result, *self._keys(plan, work), self.names)
+        again = HELD_PARTIALS not in work.rows or (plan.falling is not None and work.rows[plan.falling.name] > 0)
+        technique = "keyed" if again else "additive"
+        return applier._upsert(plan.key, technique, work.rows[plan.affected.name], f"(\n{upserts}\n)")
 
     def _computed(
         self, plan: ChangePlan, work: Incremental, renderer: Renderer

@@ -35,6 +35,15 @@ class Consumed:
 
 
 @dataclass(frozen=True)
+class HeldRows:
+    """Rows of γ′ (changes/partials.py) as they are after a refresh. of: what they are rows of, as a digest; rows: their
+    values, printed; None where they are not to be kept."""
+
+    of: str
+    rows: tuple[tuple[str | int | None, ...], ...] | None
+
+
+@dataclass(frozen=True)
 class Entry:
     """One refresh.
 
@@ -47,7 +56,8 @@ class Entry:
 
     For what the next refreshes are expected to take: started: in milliseconds since 1970, by the clock of the client;
     size: bytes of the sources' data files; rows: that the table had before; share: of the rows, those that were new,
-    None if unknown; past: what refreshes before this one took. How long this one took, only its commit says.
+    None if unknown; past: what refreshes before this one took. How long this one took, only its commit says. partials:
+    what the next refresh adds to, where the table does not show it; None if there is no such thing.
     """
 
     sources: Mapping[str, Consumed]
@@ -68,6 +78,7 @@ class Entry:
     rows: int | None = None
     share: float | None = None
     past: Past = field(default_factory=Past)
+    partials: HeldRows | None = None
     refresh: str = field(default_factory=lambda: uuid.uuid4().hex)
     format: int = LEDGER_FORMAT
 
@@ -89,6 +100,9 @@ class Entry:
             fields["columns"] = tuple((n, t) for n, t in fields["columns"])
             fields["sources"] = {name: Consumed(**c) for name, c in fields["sources"].items()}
             took = {name: Took(**t) for name, t in fields.get("past", {}).items() if t is not None}
+            if (held := fields.get("partials")) is not None:
+                rows = held["rows"]
+                fields["partials"] = HeldRows(held["of"], tuple(map(tuple, rows)) if rows is not None else None)
             return cls(**{**fields, "past": Past(**took)})
         except (ValueError, KeyError, TypeError):
             return None

@@ -11,6 +11,7 @@ from ..algebra.keys import SourceKeys, unique_key
 from ..changes.additive import Own
 from ..changes.change_plan import ChangePlan
 from ..changes.column_types import Types
+from ..changes.partials import Partials
 from ..changes.plan import plan
 from ..dialect import without_as_of
 from ..errors import Impossible, Refusal, TargetError
@@ -22,8 +23,9 @@ from . import problems
 from .catalog import SessionCatalog
 from .clock import reading
 from .engine import Engine, Table
+from .held import name_of, worth_keeping
 from .history import read_commit
-from .ledger import Position, find
+from .ledger import HeldRows, Position, find
 from .sources import commits_between
 from .spec import ChangelogMode, RefreshMode, Spec
 from .watermark import Watermark, sides_of, untimed, watermark
@@ -45,7 +47,8 @@ class Seen:
     """target: the table, None if there is none; key: what rows are merged by, None for whole rows; checked: a key that
     is only declared, and must be verified; source_keys: keys of the sources that are dynamic tables; definition: what
     the table is made by, as a digest; position: where its ledger stands, None without one; clock: what the model reads
-    of it, now; newest: the newest times that its watermark is made of; settings: of the session, as `meaning_of`."""
+    of it, now; newest: the newest times that its watermark is made of; settings: of the session, as `meaning_of`;
+    partials: what the ledger is to keep rows of, None for nothing."""
 
     target: Table | None
     catalog: SessionCatalog
@@ -58,6 +61,14 @@ class Seen:
     clock: Reading = field(default_factory=dict)
     newest: Mapping[str, int] = field(default_factory=dict)
     settings: Settings = ()
+    partials: Partials | None = None
+
+    @property
+    def held(self) -> HeldRows | None:
+        """The rows that the ledger keeps since the last refresh; None if it keeps none of these."""
+        entry = self.position.entry if self.position is not None else None
+        found = entry.partials if entry is not None else None
+        return found if found is not None and self.partials and found.of == name_of(self.partials) else None
 
     def plan(self, changed: frozenset[str], *, holds_rows: bool = True) -> ChangePlan:
         """How a change of these sources reaches the table. The model is not refused. holds_rows: whether the table has
@@ -73,6 +84,8 @@ class Seen:
             emission=self.model.emission,
             large=frozenset(name for name, t in self.catalog.tables.items() if is_large(t)),
             types=self.types,
+            partials=self.partials,
+            held=self.held is not None,
         )
 
     @property
@@ -126,10 +139,26 @@ def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> 
     seen = Seen(
         target, catalog, model, source_keys, key, checked, definition, position, clock, settings=settings
     )  # fmt: skip
-    if WATERMARK not in read:
-        return seen
-    reached = _watermark(seen, spec, engine)
-    return replace(seen, clock={**seen.clock, **reached.reading()}, newest=reached.newest)
+    if WATERMARK in read:
+        reached = _watermark(seen, spec, engine)
+        seen = replace(seen, clock={**seen.clock, **reached.reading()}, newest=reached.newest)
+    return replace(seen, partials=_partials(seen, engine))
+
+
+def _partials(seen: Seen, engine: Engine) -> Partials | None:
+    """Nothing where rows have no key of their own, or more than the sources makes them what they are, or where little
+    is to be saved; and nothing that was found not to be kept."""
+    position, model = seen.position, seen.model
+    if position is None or position.entry is None or position.entry.definition != seen.definition:
+        return None
+    if seen.key is None or seen.checked or model.kept or seen.clock:
+        return None
+    if not any(is_large(seen.catalog.tables[name]) for name in model.sources):
+        return None
+    found = worth_keeping(seen.model, engine, position.rows)
+    known = position.entry.partials
+    refused = known is not None and known.rows is None and found is not None and known.of == name_of(found)
+    return None if refused else found
 
 
 def _watermark(seen: Seen, spec: Spec, engine: Engine) -> Watermark:

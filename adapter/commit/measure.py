@@ -10,6 +10,7 @@ from ..names import WEIGHT
 from ..reading.relations import Columns
 from ..sparksql import statements as sql
 from ..sparksql.bounds import between, bounds_of, values_in, values_of
+from ..sparksql.literal_rows import printed_rows
 from .engine import Engine
 
 MOST_ROWS = 5_000
@@ -48,6 +49,10 @@ class Measure:
         """Of the same: keys, versions, and where in time they first and last change; None if none of them do."""
         ((keys, versions, first, last),) = self._engine.rows(query)
         return None if first is None or last is None else (int(keys), int(versions), int(first), int(last))
+
+    def printed(self, relation: str, columns: Columns) -> list[tuple[Any, ...]]:
+        """The few rows of a relation, as values that a client can keep."""
+        return self._engine.rows(printed_rows(relation, columns))
 
     def number(self, query: str) -> int:
         """The one number that the query gives."""

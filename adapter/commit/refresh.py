@@ -16,11 +16,13 @@ from ..algebra.nodes import AsOf, Time
 from ..changes.additive import Own
 from ..changes.change_plan import ChangePlan
 from ..changes.emitted import next_instant
+from ..changes.partials import HELD, Partials
 from ..dialect import SqlglotError, print_sql
 from ..errors import Bug, Refusal
 from ..names import aside
 from ..reading.relations import Kind
 from ..reading.sources import pinned
+from ..sparksql.literal_rows import literal_rows
 from ..sparksql.reads import Span, at_version, dated, table, undated
 from ..sparksql.render import Renderer
 from ..sparksql.statements import create, create_empty, duplicates_in, overwrite, touch
@@ -30,10 +32,11 @@ from .costs import Changed, Past
 from .decide import Decision, accepted, changed_rows, dear_plan, dearer, decide, size_of_sources
 from .drift import CHANGE_FEED, created_with
 from .engine import Engine, SqlError, Written
+from .held import NotKept, name_of
 from .history import Commit, read_commit
 from .incremental import Incremental
 from .layout import taking_its_place
-from .ledger import REWRITE, Consumed, Entry
+from .ledger import REWRITE, Consumed, Entry, HeldRows
 from .look import KEY_PROPERTY, Seen, is_large, look
 from .measure import Measure
 from .outcome import Code, Outcome
@@ -89,7 +92,7 @@ def refresh(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) 
 
 class Refresh:
     """The state of one refresh. measure: what is asked about what was computed; table, version: the target's complete
-    name, and its version once refreshed."""
+    name, and its version once refreshed; unkept: what the ledger was found not to be able to keep rows of."""
 
     def __init__(self, spec: Spec, engine: Engine, seen: Seen, measure: Measure | None = None) -> None:
         self.spec, self.engine, self.measure = spec, engine, measure or Measure(engine)
@@ -103,6 +106,8 @@ class Refresh:
         self.altered: tuple[str, ...] = ()
         self.started = now()
         self.share: float | None = None
+        known = seen.position.entry.partials if seen.position is not None and seen.position.entry is not None else None
+        self.unkept = known if known is not None and known.rows is None else None
 
     def carry_out(self, decision: Decision) -> Outcome:
         self.notes.extend(decision.layout.notes)
@@ -237,6 +242,7 @@ class Refresh:
                 return self._recompute(entry, accepted(lost, self.spec))
             if not work.changed:
                 new = self._entry("no_op", None, entry.generation, entry.sequence + 1, self._base(), 0)
+                new = replace(new, partials=entry.partials)
                 self._commit(touch(self.spec.target), new)
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry), **self._said())
             changed = changed_rows(self.seen, work.changes)
@@ -251,13 +257,14 @@ class Refresh:
                 temporal = choose(self.model.node, self.engine, self.measure, asking, times)
             if not self.model.kept and among_versions(self.model.node, temporal, work.changed):
                 return self._recompute(entry, "many rows changed, among them versions of keys that have many of them")
+            new = self._with_partials(new, plan.partials, work)
             applier = replace(self._applier(new), weigh=self._weigh_rows)
             applied = applier.plan(plan, work, Renderer(dated(spans), work.name, clock, temporal))
             return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
         except Dearer as found:
             again, why = self._rewrite, str(found)
-        except NotHeld as found:
-            again, why = self._recompute, f"the table does not hold what its query has just lost ({found.why})"
+        except (NotKept, NotHeld) as found:
+            again, why = self._recompute, self._given_up(found)
         except SqlError as error:
             lost = work.lost_by(error)
             reason = accepted(lost, self.spec) if lost is not None else problems.beyond_spark(error)
@@ -270,6 +277,26 @@ class Refresh:
 
     def _plan(self, changed: frozenset[str]) -> ChangePlan:
         return self.seen.plan(changed)
+
+    def _given_up(self, found: NotKept | NotHeld) -> str:
+        """Why the change is not applied."""
+        if isinstance(found, NotHeld):
+            return f"the table does not hold what its query has just lost ({found.why})"
+        assert self.seen.partials is not None
+        self.unkept = HeldRows(name_of(self.seen.partials), None)
+        return str(found)
+
+    def _with_partials(self, new: Entry, partials: Partials | None, work: Incremental) -> Entry:
+        """The entry that has them still, if nothing is added. The first time they are computed whole, which says
+        nothing of what adding to them takes, and nor does what went before."""
+        if partials is None:
+            return new
+        if (held := self.seen.held) is None:
+            self.share = None
+            return replace(new, past=Past(anew=new.past.anew))
+        assert held.rows is not None
+        work.pin(HELD, literal_rows(tuple(partials.types.items()), held.rows), few=True)
+        return replace(new, partials=held)
 
     def _weigh(self, changed: Changed | None) -> None:
         """Raises Dearer where so many rows changed, or are to be made again, that writing the table anew is cheaper."""
@@ -369,7 +396,7 @@ class Refresh:
         return Entry(
             sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in,
             self.clock, self._recorded(), self.newest, self._asked(), self.started, size_of_sources(self.seen),
-            self._held(), past=self._past(),
+            self._held(), past=self._past(), partials=self.unkept if base >= 0 else None,
         )  # fmt: skip
 
     def _asked(self) -> str:

@@ -10,7 +10,7 @@ from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, Window, walk
 from ..algebra.times import MICROS
 from ..changes.change_plan import ChangePlan, Shape
-from ..changes.laws import ADDITIVE, EMITTED, TOP, Law, law_of
+from ..changes.laws import ADDITIVE, EMITTED, PARTIAL, TOP, Law, law_of
 from ..commit import problems
 from ..commit.costs import never_anew, seconds
 from ..commit.decide import (
@@ -204,6 +204,7 @@ def _chosen_anew(seen: Seen, spec: Spec, engine: Engine, decision: Decision) -> 
 
 def _steps(model: Model, shape: ChangePlan) -> tuple[Step, ...]:
     at_root = {Aggregate: ADDITIVE} if shape.shape is Shape.ADDITIVE else {Window: TOP} if shape.falling else {}
+    at_root = {Aggregate: PARTIAL} if shape.partials is not None else at_root
     at_root = {Filter: EMITTED} if model.emission is not None else at_root
     assert model.node is not None
     first = next((n for n in walk(model.node) if type(n) in at_root), None)

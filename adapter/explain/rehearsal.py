@@ -139,6 +139,9 @@ class Assumed(Measure):
         """Which keys are said as literals is not assumed: the conditions follow from the joins beside them."""
         return {}
 
+    def printed(self, relation: str, columns: Columns) -> list[tuple[Any, ...]]:
+        return []
+
     def census(self, query: str) -> tuple[int, int]:
         return 0, 0
 

@@ -29,7 +29,7 @@ UNREADABLE = "\ufffd"
 def bounds_of(relation: str, columns: Columns) -> str | None:
     """The query whose only row `between` reads; None if no column has bounds that a literal can say."""
     asked = [
-        f"{_printed(f'MIN({quoted(n)})', t)}, {_printed(f'MAX({quoted(n)})', t)}, COUNT(*) > COUNT({quoted(n)})"
+        f"{printed(f'MIN({quoted(n)})', t)}, {printed(f'MAX({quoted(n)})', t)}, COUNT(*) > COUNT({quoted(n)})"
         for n, t in bounded(columns)
     ]
     return f"SELECT {', '.join(asked)} FROM {relation}" if asked else None
@@ -40,11 +40,11 @@ def between(columns: Columns, row: Sequence[Any]) -> str:
     parts = []
     for i, (name, data_type) in enumerate(bounded(columns)):
         least, greatest, has_null = row[3 * i : 3 * i + 3]
-        if data_type == "string" and least is not None and not _is_sayable(least + greatest):
+        if data_type == "string" and least is not None and not is_sayable(least + greatest):
             continue
         column, met = f"t.{quoted(name)}", []
         if least is not None:
-            met.append(f"{column} BETWEEN {_literal(least, data_type)} AND {_literal(greatest, data_type)}")
+            met.append(f"{column} BETWEEN {said(least, data_type)} AND {said(greatest, data_type)}")
         if has_null or least is None:
             met.append(f"{column} IS NULL")
         parts.append(met[0] if len(met) == 1 else f"({' OR '.join(met)})")
@@ -71,23 +71,25 @@ def values_in(columns: Sequence[str], row: Sequence[Any]) -> Mapping[str, Values
     for i, name in enumerate(columns):
         data_type, least, greatest, has_null, listed = row[5 * i : 5 * i + 5]
         values = sorted(json.loads(listed)) if listed is not None else None
-        said = (*(v for v in (least, greatest) if v is not None), *(values or ()))
-        if PLAIN.fullmatch(data_type) and all(map(_is_sayable, said)):
+        shown = (*(v for v in (least, greatest) if v is not None), *(values or ()))
+        if PLAIN.fullmatch(data_type) and all(map(is_sayable, shown)):
             few = tuple(values) if values is not None and len(values) <= MOST_KEYS else None
             found[name] = Values(data_type, few, least, greatest, bool(has_null))
     return found
 
 
-def _is_sayable(text: str) -> bool:
+def is_sayable(text: str) -> bool:
     return len(text) <= LONGEST and UNREADABLE not in text
 
 
-def _printed(value: str, data_type: str) -> str:
+def printed(value: str, data_type: str) -> str:
+    """A value as `said` reads it."""
     # Not as text: an hour that a clock repeats has two times of one name.
     return f"UNIX_MICROS({value})" if data_type == "timestamp" else f"CAST({value} AS STRING)"
 
 
-def _literal(value: Any, data_type: str) -> str:
+def said(value: Any, data_type: str) -> str:
+    """A literal for a printed value."""
     if data_type == "timestamp":
         return f"TIMESTAMP_MICROS({value})"
     return literal(value) if data_type == "string" else f"CAST({literal(value)} AS {data_type})"

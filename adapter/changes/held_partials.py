@@ -1,0 +1,67 @@
+"""R[t] = π(γ′(A[t])), where the rows of γ′ (partials.py) are those that the ledger keeps and what changed.
+
+γ′(A⁺) = γ(γ′(A⁻) ⊎ γ′(ΔA)): as in additive.py, with the kept rows in the place of the table's own. Groups that fall are
+computed again, of the others nothing is read but the change. Where the ledger does not keep rows yet, γ′ is computed
+whole, for the next refresh to add to.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ..algebra.expressions import Expr, cast, column
+from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Time, UnionAll, Unit
+from .accumulators import Combine, reference, zero
+from .additive import Own, added
+from .change_plan import ChangePlan, Shape
+from .derivation import ROWS, Binding, Derivation, at, distinct, passed
+from .partials import HELD, PARTIALS, ROWS_HELD, Partials
+
+
+def maintained_by(p: Partials, own: Own, d: Derivation, *, held: bool) -> ChangePlan:
+    """held: whether the rows of γ′ before the refresh are known, as HELD."""
+    falling = None
+    if held:
+        found = added(p.aggregate, Own(HELD, p.types, computed=True), d)
+        assert found is not None
+        falling = found.falling
+        parts = [_but(Named(HELD, tuple(p.types)), falling), _but(found.additions.rows, falling)]
+        parts += [found.again] if found.again is not None else []
+        now = d.bound(PARTIALS, _combined(p, UnionAll(tuple(parts)), found.additions.combine), "what it adds up to")
+        touched = Named(found.additions.changes, p.keys)
+    else:
+        now = d.bound(PARTIALS, at(p.aggregate, Time.AFTER), "what the aggregates are made of")
+        touched = d.keys(_groups(p, Named(now.name, p.aggregate.columns), own), "groups now and before")
+    rows: Node = Named(now.name, p.aggregate.columns)
+    if p.keys:
+        rows = Filter(rows, Expr.of(exp.GT(this=reference(ROWS_HELD), expression=zero())))
+    result = Binding(ROWS, Project(rows, p.shown), "what those groups have now")
+    return ChangePlan((), (), result, Shape.UPSERT, p.key, touched, falling=falling, partials=p)
+
+
+def _groups(p: Partials, now: Node, own: Own) -> Node:
+    if not p.keys:
+        return Unit()
+    there = own.read(tuple(zip(p.keys, p.key, strict=True)))
+    return distinct(UnionAll((Project(now, passed(p.keys)), there)))
+
+
+def _but(rows: Node, falling: Named | None) -> Node:
+    """Without the groups that are computed again."""
+    if falling is None:
+        return rows
+    keys = [name for name in rows.columns if name in falling.columns]
+    renamed = Project(falling, tuple((f"falling_{name}", column(name)) for name in falling.columns))
+    return Join(rows, renamed, tuple((column(k), column(f"falling_{k}"), True) for k in keys), None, JoinKind.ANTI)
+
+
+def _combined(p: Partials, parts: Node, combine: tuple[Combine, ...]) -> Node:
+    """γ of rows of γ′: their sums, their least and their greatest."""
+    calls = {Combine.ADD: exp.Sum, Combine.LEAST: exp.Min, Combine.GREATEST: exp.Max}
+    operands = tuple(
+        (name, Expr.of(calls[how](this=reference(name))))
+        for name, how in zip(p.aggregate.columns, combine, strict=True)
+        if how is not Combine.GROUP
+    )
+    together = Aggregate(parts, passed(p.keys), operands)
+    return Project(together, (*passed(p.keys), *((name, cast(column(name), p.types[name])) for name, _ in operands)))

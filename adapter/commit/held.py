@@ -1,0 +1,55 @@
+"""The rows of γ′ (changes/partials.py) that the ledger keeps: when it does, and what it holds of them.
+
+They are part of the commit that they are true of, so that there is no moment at which table and rows disagree. They are
+the state of one refresh: one that makes the table in another way keeps none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..changes.partials import Partials, partials
+from ..errors import Refusal
+from ..pipeline import Model, columns_of, digest
+from ..sparksql.literal_rows import Value, can_all_be_said, can_be_said
+from .engine import Engine
+from .ledger import HeldRows
+
+MOST_GROUPS = 500
+"""Rows up to which they are kept."""
+
+MOST_CHARACTERS = 32 * 1024
+"""That they may take: the ledger is read at every refresh, and each commit has its own copy of them."""
+
+
+class NotKept(Exception):
+    """The rows cannot be kept, or what is made of them would not be right; says why. Nothing was written."""
+
+
+def worth_keeping(model: Model, engine: Engine, groups: int | None) -> Partials | None:
+    """What is to be kept of a model whose table has so many rows; None for nothing."""
+    if model.node is None or groups is None or groups > MOST_GROUPS:
+        return None
+    try:
+        found = partials(model.node, lambda node: tuple(t for _, t in columns_of(node, engine.columns)))
+    except Refusal:
+        return None
+    return found if found is not None and can_be_said(tuple(found.types.items())) else None
+
+
+def name_of(p: Partials) -> str:
+    """By which the ledger knows what it holds rows of."""
+    return digest(p.text)
+
+
+def held(p: Partials, rows: Sequence[Sequence[Value]]) -> HeldRows:
+    """Raises NotKept."""
+    names = list(p.types)
+    if len(rows) > MOST_GROUPS or sum(len(str(v)) for row in rows for v in row) > MOST_CHARACTERS:
+        raise NotKept("what its aggregates are made of is too much to be kept in the ledger")
+    for column, limit in p.below.items():
+        if any(int(row[names.index(column)] or 0) >= limit for row in rows):
+            raise NotKept("an average is of too many or too large values to be told from what the ledger keeps")
+    if not can_all_be_said(rows):
+        raise NotKept("groups have values that no short literal can say")
+    return HeldRows(name_of(p), tuple(map(tuple, rows)))

@@ -1,0 +1,162 @@
+"""Averages and ratios of few groups: what they are made of is kept in the ledger, and only the change is read."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from dbt_spark_dynamic.commit.outcome import Code
+from dbt_spark_dynamic.names import LEDGER
+from integration_tests.maintained import Maintained
+
+pytestmark = pytest.mark.usefixtures("large_tables")
+
+MODELS = {
+    "averages": "SELECT g, AVG(i) AS i, AVG(b) AS b, AVG(d) AS d, AVG(d * f) AS df, "
+    "ROUND(100 * SUM(d) / NULLIF(SUM(f), 0), 1) AS r, COUNT(*) AS n FROM facts GROUP BY g",
+    "hours": "SELECT at, AVG(i) FILTER (WHERE i > 2) AS i, MIN(at) AS first, DATEDIFF(MAX(day), MIN(day)) AS days, "
+    "COALESCE(MAX(name), '-') AS name FROM facts GROUP BY at",
+    "one_row": "SELECT AVG(d) AS d, SUM(f) / NULLIF(COUNT(f), 0) AS f FROM facts WHERE i < 9",
+    "joined": "SELECT k.name AS g, AVG(d) AS d, SUM(i) / COUNT(*) AS i FROM facts JOIN k ON g = k.id GROUP BY k.name",
+}
+
+
+def row(r: random.Random) -> str:
+    """g, i INT, b BIGINT, d DECIMAL(12,2), f DECIMAL(8,4), day, at, name"""
+    values = (
+        ("1", "2", "3", "4"),
+        ("-7", "0", "3", "2147483647"),
+        ("-900000000000", "5", "0"),
+        ("0.01", "-12.35", "9999999999.99", "0"),
+        ("1.0001", "-1.0001", "3.3333"),
+        ("DATE '2024-02-29'", "DATE '1969-12-31'"),
+        ("TIMESTAMP '2026-10-25 00:30:00Z'", "TIMESTAMP '2026-10-25 01:30:00Z'"),
+        ("'it''s \\\\ \"so\"'", "'ä\n'", "''"),
+    )
+    return f"({', '.join(r.choice((*of_one, 'NULL')) for of_one in values)})"
+
+
+@pytest.fixture
+def facts(maintained: Maintained) -> Maintained:
+    # Where 02:30 comes twice on 2026-10-25.
+    maintained.session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    maintained.sql(
+        "CREATE TABLE facts (g INT, i INT, b BIGINT, d DECIMAL(12,2), f DECIMAL(8,4), day DATE, at TIMESTAMP, "
+        "name STRING) USING delta"
+    )
+    maintained.sql("CREATE TABLE k (id INT, name STRING) USING delta")
+    maintained.sql("INSERT INTO k VALUES (1, 'x'), (2, 'x'), (3, NULL), (5, 'y')")
+    return maintained
+
+
+def held(of: Maintained, name: str) -> Any:
+    """What the last commit's ledger holds."""
+    metadata = of.sql(f"DESCRIBE HISTORY {name} LIMIT 1")[0]["userMetadata"]
+    return json.loads(metadata)[LEDGER]["partials"]
+
+
+def test_the_table_equals_its_query_after_every_change(facts: Maintained) -> None:
+    r = random.Random(0)
+    facts.sql(f"INSERT INTO facts VALUES {', '.join(row(r) for _ in range(30))}")
+    for name, sql in MODELS.items():
+        facts.refresh(name, sql=sql)
+    changes = [
+        [f"INSERT INTO facts VALUES {row(r)}, {row(r)}", "UPDATE facts SET d = -d, i = NULL WHERE g = 1"],
+        ["DELETE FROM facts WHERE g = 2 OR day IS NULL", "UPDATE k SET name = 'z' WHERE id = 3"],
+        ["UPDATE facts SET g = 5, at = NULL WHERE g IS NULL", f"INSERT INTO facts VALUES {row(r)}, {row(r)}"],
+        ["DELETE FROM facts"],
+        [f"INSERT INTO facts VALUES {', '.join(row(r) for _ in range(9))}"],
+        ["UPDATE facts SET f = -f, name = CONCAT(name, name)", "DELETE FROM k WHERE id = 1"],
+    ]
+    for statements in changes:
+        for statement in statements:
+            facts.sql(statement)
+        for name in MODELS:
+            outcome = facts.refresh(name)
+            assert outcome.code in (Code.INCREMENTAL, Code.NO_CHANGE)
+            assert not facts.missing_and_more(name), (name, statements)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_nothing_but_the_change_is_read(facts: Maintained, name: str) -> None:
+    """Once the ledger has the rows, as it has after the first change."""
+    facts.sql("INSERT INTO facts SELECT id % 4, id, id, id, id, DATE '2024-01-01', TIMESTAMP '2024-01-01', id "
+              "FROM RANGE(40)")  # fmt: skip
+    facts.refresh(name, sql=MODELS[name])
+    facts.sql("INSERT INTO facts VALUES (1, 1, 1, 1, 1, DATE '2024-01-01', TIMESTAMP '2024-01-01', '1')")
+    assert (facts.refresh(name).technique, held(facts, name) is not None) == ("keyed", True)
+    facts.sql("INSERT INTO facts VALUES (1, 2, 2, 2, 2, DATE '2024-01-01', TIMESTAMP '2024-01-01', '2')")
+    outcome = facts.refresh(name)
+    assert (outcome.technique, outcome.rows_in) == ("additive", 1)
+    read = [s for s in facts.statements if "facts VERSION AS OF" in s or ".facts`" in s]
+    assert not [s for s in read if "table_changes" not in s], read
+    assert facts.difference(name) == 0
+
+
+def test_a_table_that_is_written_anew_begins_again(facts: Maintained) -> None:
+    """The rows are those of one state of the table: none are left of another."""
+    facts.sql("INSERT INTO facts SELECT id % 4, id, id, id, id, NULL, NULL, NULL FROM RANGE(40)")
+    facts.refresh("averages", sql=MODELS["averages"])
+    for again in ({}, {"full_refresh": True}, {}):
+        facts.sql("UPDATE facts SET i = i + 1 WHERE g = 1")
+        facts.refresh("averages", **again)
+        assert (held(facts, "averages") is None) == bool(again)
+        assert facts.difference("averages") == 0
+    other = MODELS["averages"].replace("AVG(i)", "AVG(i + 1)")
+    assert facts.refresh("averages", sql=other).code is Code.RECOMPUTE
+    assert held(facts, "averages") is None
+    facts.sql("DELETE FROM facts WHERE g = 2")
+    facts.refresh("averages")
+    assert held(facts, "averages") is not None
+    assert facts.difference("averages") == 0
+
+
+def test_a_change_that_cancels_keeps_what_is_held(facts: Maintained) -> None:
+    facts.sql("INSERT INTO facts SELECT id % 4, id, id, id, id, NULL, NULL, NULL FROM RANGE(40)")
+    facts.refresh("averages", sql=MODELS["averages"])
+    facts.sql("DELETE FROM facts WHERE i = 1")
+    facts.refresh("averages")
+    before = held(facts, "averages")
+    facts.sql("INSERT INTO facts VALUES (1, 1, 1, 1, 1, NULL, NULL, 'gone')")
+    facts.sql("DELETE FROM facts WHERE name = 'gone'")
+    assert facts.refresh("averages").technique == "no_op"
+    assert held(facts, "averages") == before
+    facts.sql("DELETE FROM facts WHERE i = 2")
+    assert facts.refresh("averages").code is Code.INCREMENTAL
+    assert facts.difference("averages") == 0
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param("SELECT 1, 1, POWER(2, 52) + id, 1, 1, NULL, NULL, NULL FROM RANGE(3)", id="large integers"),
+        pytest.param("SELECT 1, 1, 1, 1, 1, NULL, NULL, REPEAT('x', 300) FROM RANGE(3)", id="long texts"),
+    ],
+)
+def test_what_cannot_be_kept_is_computed_from_the_rows(facts: Maintained, rows: str) -> None:
+    """That is found out once."""
+    facts.refresh("m", sql="SELECT g, AVG(b) AS b, MAX(name) || '' AS name FROM facts GROUP BY g")
+    facts.sql(f"INSERT INTO facts {rows}")
+    outcome = facts.refresh("m")
+    assert outcome.code is Code.RECOMPUTE and outcome.reason
+    assert held(facts, "m")["rows"] is None
+    facts.sql("INSERT INTO facts VALUES (2, 2, 2, 2, 2, NULL, NULL, '2')")
+    outcome = facts.refresh("m")
+    assert (outcome.code, outcome.technique) == (Code.INCREMENTAL, "keyed")
+    assert facts.difference("m") == 0
+
+
+def test_more_groups_than_are_kept(facts: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dbt_spark_dynamic.commit.held.MOST_GROUPS", 3)
+    facts.sql("INSERT INTO facts SELECT id % 3, id, id, id, id, NULL, NULL, NULL FROM RANGE(9)")
+    facts.refresh("averages", sql=MODELS["averages"])
+    for group, kept in ((1, True), (7, False), (1, False)):
+        facts.sql(f"INSERT INTO facts VALUES ({group}, 1, 1, 1, 1, NULL, NULL, NULL)")
+        outcome = facts.refresh("averages")
+        found = held(facts, "averages")
+        assert (found is not None and found["rows"] is not None) == kept
+        assert facts.difference("averages") == 0
+    assert outcome.technique == "keyed"
