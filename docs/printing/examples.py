@@ -203,7 +203,7 @@ OPERATORS = (
         "aggregate",
         "Aggregate: GROUP BY",
         Aggregate,
-        (laws.ADDITIVE, laws.GROUPS, laws.WHOLE),
+        (laws.ADDITIVE, laws.PARTIAL, laws.GROUPS, laws.WHOLE),
         (
             Example(
                 "COUNT, SUM, MIN and MAX at the root are added to the table's own rows. Only groups whose value the "
@@ -212,7 +212,9 @@ OPERATORS = (
             ),
             Example(
                 "Other aggregates, and whatever has a HAVING, are computed again for the groups of the changed rows; "
-                "the table's own rows stand for what the groups were.",
+                "the table's own rows stand for what the groups were. Over large tables that is dear where there are "
+                "few groups: of averages, ratios and other expressions over COUNT, SUM, MIN, MAX and AVG in up to 500 "
+                "groups, the ledger keeps the operands from the first refresh on, and what changed is added to those.",
                 "SELECT customer, AVG(amount) AS mean FROM orders GROUP BY customer",
             ),
             Example(

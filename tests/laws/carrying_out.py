@@ -13,6 +13,7 @@ from dbt_spark_dynamic.algebra.nodes import Node, Time
 from dbt_spark_dynamic.changes.accumulators import Combine
 from dbt_spark_dynamic.changes.change_plan import ChangePlan, Shape
 from dbt_spark_dynamic.changes.derivation import Binding, Feed
+from dbt_spark_dynamic.changes.partials import HELD
 
 from .states import State, fed, world
 
@@ -21,14 +22,21 @@ OWN = "own.table"
 
 
 def bound(
-    feeds: Iterable[Feed], bindings: Iterable[Binding], before: State, after: State, own: Table | None = None
+    feeds: Iterable[Feed],
+    bindings: Iterable[Binding],
+    before: State,
+    after: State,
+    own: Table | None = None,
+    held: Bag | None = None,
 ) -> World:
     """The world in which the last relation of a plan is evaluated: all it names has been computed, in order.
 
-    own: the maintained table before the refresh, for plans that read it.
+    own: the maintained table before the refresh, for plans that read it; held: the partial aggregates of before.
     """
     now = world(before, after)
     now = replace(now, named={f.name: fed(f, before, after) for f in feeds})
+    if held is not None:
+        now = replace(now, named={**now.named, HELD: held})
     if own is not None:
         now = replace(now, tables={**now.tables, (OWN, Time.BEFORE): own})
     for b in bindings:
