@@ -84,8 +84,10 @@ class Entry:
 
     def settings(self) -> dict[str, str]:
         """The session settings under which the refresh's one write must run."""
+        metadata = json.dumps({LEDGER: asdict(self)}, separators=(",", ":"), sort_keys=True)
         return {
-            USER_METADATA: json.dumps({LEDGER: asdict(self)}, separators=(",", ":"), sort_keys=True),
+            # A client that can only send SQL says SET, in which Spark would take it for a variable.
+            USER_METADATA: metadata.replace("${", "\\u0024{"),
             TXN_APP: f"{LEDGER}:{self.generation}",
             TXN_VERSION: str(self.sequence),
         }

@@ -22,6 +22,9 @@ PLAIN = re.compile(r"(tiny|small|big)?int|decimal\(\d+,\d+\)|string|date")
 LONGEST = 200
 """Characters of a string up to which it is worth its place in a statement."""
 
+VARIABLE = "${"
+"""With what Spark puts a setting's value into a statement, wherever in it that stands."""
+
 UNREADABLE = "\ufffd"
 """What bytes that are no text have become on their way here: no literal says them."""
 
@@ -79,7 +82,7 @@ def values_in(columns: Sequence[str], row: Sequence[Any]) -> Mapping[str, Values
 
 
 def is_sayable(text: str) -> bool:
-    return len(text) <= LONGEST and UNREADABLE not in text
+    return len(text) <= LONGEST and UNREADABLE not in text and VARIABLE not in text
 
 
 def printed(value: str, data_type: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from dbt_spark_dynamic.commit.costs import LARGE, Past, Took
 from dbt_spark_dynamic.commit.decide import Decision, decide
 from dbt_spark_dynamic.commit.history import Commit, read_commit
-from dbt_spark_dynamic.commit.ledger import USER_METADATA, Entry, Position
+from dbt_spark_dynamic.commit.ledger import USER_METADATA, Entry, HeldRows, Position
 from dbt_spark_dynamic.commit.look import look
 from dbt_spark_dynamic.commit.outcome import Code
 from dbt_spark_dynamic.commit.spec import ChangelogMode, RefreshMode, Spec
@@ -150,7 +150,10 @@ def test_a_difference_is_a_timing_where_there_is_no_other() -> None:
 
 def test_an_entry_that_was_written_before_refreshes_were_timed_can_be_read() -> None:
     entry = replace(ENTRY, past=Past(anew=Took(4.0, 500, 1.0), little=Took(1.0, 500, 0.01)))
-    assert Entry.read(entry.settings()[USER_METADATA]) == entry
+    held = replace(entry, query="SELECT '${env:HOME}'", partials=HeldRows("of", (("a", None, 3), ())))
+    for written in (entry, held, replace(held, partials=HeldRows("of", None))):
+        assert Entry.read(written.settings()[USER_METADATA]) == written
+        assert "${" not in written.settings()[USER_METADATA]
     old = '{"format":1,"sources":{},"columns":[],"definition":"d","technique":"merge","generation":"g","sequence":2'
     found = Entry.read(f'{{"{LEDGER}":{old},"base":1,"refresh":"r"}}}}')
     assert found is not None and found.past == Past()

@@ -69,6 +69,7 @@ def test_what_no_short_literal_says_is_not_said() -> None:
     assert values_in(["k"], row)["k"].listed == ("a", "b")
     for data_type, least, listed in (
         ("string", "a\ufffd", '["a\ufffd", "b"]'),
+        ("string", "${env:HOME}", '["${env:HOME}", "b"]'),
         ("string", "a", '["' + "b" * 201 + '"]'),
         ("timestamp", "a", '["a", "b"]'),
     ):
