@@ -33,6 +33,23 @@ def test_an_aggregate_is_maintained_by_its_changed_groups(orders: Maintained) ->
     assert outcome.line().startswith(f"INCREMENTAL {outcome.technique}: 3 changed in, +1 ~2 -0 out, orders v1→v2")
 
 
+def test_a_group_without_rows_goes_without_a_look_at_the_source(orders: Maintained) -> None:
+    """COUNT(*) says so; of one that has rows left, an extremum that went and a SUM of nothing are looked up."""
+    sql = "SELECT customer, COUNT(*) AS n, SUM(amount) AS total, MAX(amount) AS most FROM orders GROUP BY customer"
+    orders.refresh("m", sql=sql)
+    orders.sql("INSERT INTO orders VALUES (5, 'b', NULL)")
+    orders.refresh("m")
+    for change, technique in (
+        ("DELETE FROM orders WHERE customer IS NULL OR customer = 'a'", "additive"),
+        ("DELETE FROM orders WHERE id = 3", "keyed"),
+    ):
+        orders.sql(change)
+        outcome = orders.refresh("m")
+        assert (outcome.code, outcome.technique) == (Code.INCREMENTAL, technique)
+        assert any("`orders` VERSION AS OF" in s for s in orders.statements) is (technique == "keyed")
+        assert orders.difference("m") == 0
+
+
 @pytest.mark.usefixtures("large_tables")
 def test_few_keys_are_said_to_the_scans_of_a_large_table(orders: Maintained) -> None:
     """So that files without them are skipped: those of groups computed again, and those that a join has to meet."""

@@ -154,5 +154,9 @@ def _falling(
     candidates = Filter(changes, Expr.of(exp.or_(*(exp.paren(m) for m, _ in may))))
     equalities = tuple((column(key), column(f"own_{key}"), True) for key in keys)
     both = Join(candidates, own.read(tuple(outputs)), equalities, None)
-    falls = Filter(both, Expr.of(exp.or_(*(exp.paren(exp.and_(m, exp.paren(f))) for m, f in may))))
+    met = exp.or_(*(exp.paren(exp.and_(m, exp.paren(f))) for m, f in may))
+    if (counting := next((p for p in parts if p.counts_rows and keys), None)) is not None:
+        # A group that has no rows left goes, whatever its other aggregates were.
+        met = exp.and_(exp.paren(met), counting.shows_rows())
+    falls = Filter(both, Expr.of(met))
     return Project(falls, passed(keys) or ((KEY.format(0), integer(1)),))
