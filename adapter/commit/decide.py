@@ -133,9 +133,8 @@ def dear_plan(seen: Seen, spec: Spec, changed: Changed | None, plan: ChangePlan)
         whole = read_whole(relation) if few else frozenset(relation.leaves)
         read += sum(sizes.get(leaf[0], 0) * (1.0 if leaf in whole else LOOKED_UP) for leaf in relation.leaves)
     once = sum(sizes.get(source, 0) for source, _ in seen.model.node.leaves)
-    planned = Planned(
-        len(plan.feeds) + len(plan.relations) + 1, read / once if once else 0.0, makes=plan.shape is Shape.UPSERT
-    )
+    makes = plan.shape is Shape.UPSERT and seen.held is None
+    planned = Planned(len(plan.feeds) + len(plan.relations) + 1, read / once if once else 0.0, makes=makes)
     return dear_at_sight(seen.position.past, size, changed, planned)
 
 
