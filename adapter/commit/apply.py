@@ -17,6 +17,7 @@ from ..changes.partials import PARTIALS
 from ..errors import TargetError
 from ..names import COPIES, PREFIX, WEIGHT
 from ..reading.relations import Columns
+from ..sparksql import key_bits
 from ..sparksql import statements as sql
 from ..sparksql.render import Renderer
 from . import problems
@@ -107,8 +108,7 @@ class Applier:
         added = sql.explained("what is added to the table's own rows", query(plan.additions.rows))
         if again:
             added = sql.additions(added, UPSERTS, *self._keys(plan, work), self.names)
-        work.pin("additions", added)
-        return self._add(plan.additions, again)
+        return self._add(plan.additions, again, work.pin("additions", added))
 
     def _of_partials(self, plan: ChangePlan, work: Incremental, query: Callable[[Node], exp.Expression]) -> Applied:
         """The commit has the rows that the next refresh adds to beside those that are made of them."""
@@ -189,10 +189,10 @@ class Applier:
         void = {n for n, t in self.columns if t == "void"}
         return tuple(c for c in key if c not in void)
 
-    def _add(self, additions: Additions, again: bool) -> Applied:
-        """again: whether some rows are put in the place of the table's instead."""
+    def _add(self, additions: Additions, again: bool, rows: int) -> Applied:
+        """again: whether some rows are put in the place of the table's instead; rows: how many there are of both."""
         key = self._found_by(additions.key)
-        bounds = self._bounds(ADDITIONS, key)
+        bounds = self._bounds(ADDITIONS, key, rows)
         merge = sql.merge_additions(
             self.spec.target, ADDITIONS, self.columns, key, additions.combine, additions.counted, bounds,
             upserts=again,
@@ -240,9 +240,10 @@ class Applier:
         if self.key:
             upserts = pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
             return self._upsert(self.key, technique or "merge", upserts)
-        pin("held", sql.copies_held(self.spec.target, CHANGE, self.columns))
+        met = self._bits(sql.rows_that_left(CHANGE), left, self.columns)
+        pin("held", sql.copies_held(self.spec.target, CHANGE, self.columns, met))
         self._check_held()
-        bounds = self._bounds(HELD, self.names)
+        bounds = " AND ".join(filter(None, (self._bounds(HELD, self.names), met)))
         name = technique or "retract"
         self._write(name, sql.merge_retractions(self.spec.target, CHANGE, HELD, self.columns, bounds))
         return Applied(name, came, 0, left)
@@ -253,16 +254,25 @@ class Applier:
             return self._nothing()
         comparable = [n for n, t in self.columns if problems.comparable(t)]
         key = self._found_by(key)
-        bounds = self._bounds(upserts, key)
+        bounds = self._bounds(upserts, key, rows)
         merge = sql.merge_upserts(self.spec.target, upserts, key, self.names, comparable, bounds)
         written = self._write(technique, merge)
         return Applied(technique, written.inserted, written.updated, written.deleted)
 
-    def _bounds(self, relation: str, key: Sequence[str]) -> str:
+    def _bounds(self, relation: str, key: Sequence[str], rows: int = 0) -> str:
         """Where in the table the rows with the relation's keys are; nothing where that is not worth knowing."""
         if self.spec.target in self.small:
             return ""
-        return self.measure.bounds(relation, tuple((n, t) for n, t in self.columns if n in key))
+        columns = tuple((n, t) for n, t in self.columns if n in key)
+        return " AND ".join(filter(None, (self.measure.bounds(relation, columns), self._bits(relation, rows, columns))))
+
+    def _bits(self, relation: str, rows: int, columns: Columns) -> str:
+        """Which rows of the table may be equal to one of the relation in these columns, likewise."""
+        if self.spec.target in self.small or not key_bits.worth_setting(rows, columns):
+            return ""
+        for statement in (key_bits.DECLARED, key_bits.filled(relation, rows, columns)):
+            self.engine.write(statement, {})
+        return key_bits.met(rows, columns)
 
     def _nothing(self) -> Applied:
         self._write("no_op", sql.touch(self.spec.target))

@@ -215,21 +215,29 @@ def _combined(name: str, data_type: str, how: Combine) -> str:
     return f"{'LEAST' if how is Combine.LEAST else 'GREATEST'}({t}, {s})"
 
 
-def copies_held(target: str, change: str, columns: Columns) -> str:
-    """The rows that lose copies, with how many the target holds now.
+def copies_held(target: str, change: str, columns: Columns, met: str = "") -> str:
+    """The rows that lose copies, with how many the target holds now. met: a condition on the target `t` that its rows
+    meet, to read fewer of them; or nothing.
 
     The few changed rows are what the target is probed with: an outer join that keeps them would sort all of it.
     """
     names = [n for n, _ in columns]
-    lost = f"(SELECT * FROM {change} WHERE {quoted(WEIGHT)} < 0)"
+    lost = rows_that_left(change)
+    where = f"  WHERE {met}\n" if met else ""
     return (
         f"/* rows that lose copies, and how many the table holds */\n"
         f"SELECT {listed(names, 'c.')}, c.{quoted(WEIGHT)}, COALESCE(h.{quoted(COPIES)}, 0) AS {quoted(COPIES)}\n"
         f"FROM {lost} AS c LEFT JOIN (\n"
         f"  SELECT {listed(names, 't.')}, COUNT(*) AS {quoted(COPIES)} FROM {target} AS t\n"
-        f"  LEFT SEMI JOIN {lost} AS l ON {equal_rows('t', 'l', columns)} GROUP BY {listed(names, 't.')}\n"
+        f"  LEFT SEMI JOIN {lost} AS l ON {equal_rows('t', 'l', columns)}\n{where}"
+        f"  GROUP BY {listed(names, 't.')}\n"
         f") AS h ON {equal_rows('h', 'c', columns)}"
     )
+
+
+def rows_that_left(change: str) -> str:
+    """The rows of a net signed change of which there are fewer now: a query in parentheses."""
+    return f"(SELECT * FROM {change} WHERE {quoted(WEIGHT)} < 0)"
 
 
 def rows_that_came(change: str, columns: Sequence[str]) -> str:

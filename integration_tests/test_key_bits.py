@@ -1,0 +1,57 @@
+"""Changes of many rows of a large table: a MERGE sorts the rows that may be meant, not the table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbt_spark_dynamic.commit.engine import Engine
+from dbt_spark_dynamic.commit.outcome import Code
+from dbt_spark_dynamic.commit.remote import SqlEngine
+from integration_tests.maintained import Maintained
+
+pytestmark = pytest.mark.usefixtures("large_tables")
+
+ROWS = (
+    "SELECT CAST(id AS INT) AS id, IF(id % 97 = 0, NULL, id % 5000) AS k, CAST(id % 9 AS DECIMAL(12,2)) AS d, "
+    "IF(id % 5 = 0, NULL, CONCAT('n', id % 3)) AS name, DATE '2024-01-01' + CAST(id % 400 AS INT) AS day, "
+    "TIMESTAMP_MILLIS(id * 1000) AS at, ARRAY(id % 2) AS list, id / 7 AS f FROM RANGE"
+)
+"""Of every kind that has a hash and of some that have none."""
+
+MODELS = {
+    "retract": "SELECT k, d, name, day, at, list, f FROM t WHERE id % 10 < 8",
+    "additive": "SELECT k, COUNT(*) AS n, SUM(d) AS d FROM t GROUP BY k",
+    "keyed": "SELECT k, day, MAX(name) AS name, MAX(f) AS f FROM t GROUP BY k, day",
+}
+
+
+@pytest.mark.parametrize("sql_alone", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_many_rows_are_found_by_their_bits(
+    maintained: Maintained, name: str, sql_alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbt_spark_dynamic.sparksql.key_bits.MANY_ROWS", 20)
+
+    def execute(statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        frame = maintained.session.sql(statement)
+        return frame.columns, [tuple(row) for row in frame.collect()]
+
+    def by_sql(_: Engine) -> Engine:
+        return SqlEngine(execute, maintained.statements.append)
+
+    maintained.wrap = by_sql if sql_alone else None
+    maintained.sql(f"CREATE TABLE t USING delta AS {ROWS}(20000)")
+    maintained.refresh(name, sql=MODELS[name])
+    for statement in (
+        f"INSERT INTO t {ROWS}(20000, 20400)",
+        "UPDATE t SET d = d + 1, name = IF(name IS NULL, 'x', NULL) WHERE id % 50 < 2",
+        "DELETE FROM t WHERE k % 100 = 3 OR k IS NULL",
+    ):
+        maintained.sql(statement)
+        assert maintained.refresh(name).code is Code.INCREMENTAL
+        if "INSERT" not in statement or name != "retract":
+            assert any("SET VAR" in s for s in maintained.statements)
+            assert any(s.startswith("MERGE") and "GETBIT" in s for s in maintained.statements)
+        assert not maintained.missing_and_more(name)
