@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -18,7 +17,7 @@ from ..session import console_of
 from . import flink
 from .base import DELTA
 from .process import PeerFailed, measured
-from .shapes import NAMED, SHAPES, Shape
+from .shapes import NAMED, Shape
 from .structured import BY_HAND
 from .workload import Workload
 
@@ -122,7 +121,7 @@ def peers(
                     Comparison(Workload(chosen / "workload", rows, changes, batches), chosen), console, peers, shapes
                 )
             )
-        except (PeerFailed, flink.NotInstalled) as error:
+        except PeerFailed as error:
             console.print(str(error), style="red", markup=False)
             sys.exit(2)
     console.print(f"{changes:,} changes in {batches} batches, over {rows:,} orders:")
@@ -138,7 +137,13 @@ def compare(
 ) -> Iterator[Measured]:
     with console.status("Making the workload") as status:
         if FLINK in peers:
-            flink.install()
+            status.update("Installing Flink below build/")
+            try:
+                flink.install()
+            except flink.NotInstalled as error:
+                console.print(f"Without Flink: {error}", style="yellow", markup=False)
+                peers = tuple(peer for peer in peers if peer != FLINK)
+            status.update("Making the workload")
         comparison.prepare(console, peers)
         for peer, shape in runs(peers, shapes):
             status.update(f"{shape.name}: {peer}")

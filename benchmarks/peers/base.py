@@ -1,6 +1,7 @@
 """`python -m benchmarks.peers.base FOLDER ROWS CHANGES BATCHES`: the workload as Delta tables.
 
-There is a version of `orders` for each batch, written once and read by every peer on Spark. What this takes is the writer's, and no peer's.
+There is a version of `orders` for each batch, written once and read by every peer on Spark. What this takes is the
+writer's, and no peer's.
 """
 
 from __future__ import annotations

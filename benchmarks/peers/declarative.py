@@ -7,7 +7,6 @@ each time. The pipeline reads `orders` as of each batch; a materialized view is 
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import sys
 import time

@@ -46,7 +46,6 @@ def install() -> None:
                 f"apache-flink {VERSION} runs on Python 3.9 to 3.12, and this is {sys.version.split()[0]}."
             )
         venv.create(ENVIRONMENT, with_pip=True, clear=True)
-        # It wants a setuptools that still has pkg_resources to build some of what it stands on.
         _run([str(python), "-m", "pip", "install", "--quiet", f"apache-flink=={VERSION}"])
     if not JAR.exists():
         ivy = next(SPARK_JARS.glob("ivy-*.jar"))
@@ -90,8 +89,7 @@ def expected_sums(workload: Workload, shape: Shape) -> list[Decimal]:
         for name in SOURCES:
             path = workload.path("after" if name == "orders" else name)
             db.sql(f"CREATE VIEW {name} AS SELECT * FROM '{path}'")
-        row = db.sql(shape.checksum(shape.batch_sql)).fetchone()
-    assert row is not None
+        (row,) = db.sql(shape.checksum(shape.batch_sql)).fetchall()
     return [Decimal(str(v)) for v in row]
 
 

@@ -26,7 +26,8 @@ INSERTS, UPDATES = 0.5, 0.4
 """Shares of a batch; the others are deletions."""
 
 NEW_ORDER = (
-    f"i AS id, CAST(hash(i) % {CUSTOMERS} AS INTEGER) AS customer, CAST(hash(i, 1) % {CURRENCIES} AS INTEGER) AS currency,"
+    f"i AS id, CAST(hash(i) % {CUSTOMERS} AS INTEGER) AS customer,"
+    f" CAST(hash(i, 1) % {CURRENCIES} AS INTEGER) AS currency,"
     " CAST(hash(i, 2) % 100000 / 100 AS DECIMAL(12, 2)) AS amount,"
     f" TIMESTAMP '2025-01-01' + to_seconds(CAST(hash(i, 3) % {SPAN} AS BIGINT)) AS made_at"
 )
@@ -73,7 +74,7 @@ class Workload:
             "customers",
         )
         lasts = SPAN // RATES_EACH
-        since = "TIMESTAMP '2025-01-01' + to_seconds(n * {lasts})".format(lasts=lasts)
+        since = f"TIMESTAMP '2025-01-01' + to_seconds(n * {lasts})"
         self._copy(
             db,
             f"SELECT CAST(c AS INTEGER) AS currency, CAST(1 + hash(c, n) % 1000 AS INTEGER) AS rate,"
