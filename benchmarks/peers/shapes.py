@@ -40,7 +40,7 @@ SHAPES = (
         "SELECT customer, COUNT(*) AS n, SUM(amount) AS total FROM orders GROUP BY customer",
         "customer INT, n BIGINT, total DECIMAL(38, 2)",
         ("customer",),
-        ("n", "total", "n * (customer % 97)", "CAST(total AS DECIMAL(18, 2)) * (customer % 89)"),
+        ("total", "n * (customer % 97)", "CAST(total AS DECIMAL(18, 2)) * (customer % 89)"),
     ),
     Shape(
         "join",
