@@ -68,11 +68,13 @@ class Comparison:
         else:
             module = f"benchmarks.peers.{ON_SPARK[peer]}"
             arguments = [str(self.workload.folder), str(self.workload.batches), shape.name]
-            said, peak = measured([sys.executable, "-m", module, *arguments], self._log(ON_SPARK[peer]))
+            said, peak = measured(
+                [sys.executable, "-m", module, *arguments], self._log(f"{ON_SPARK[peer]}-{shape.name}")
+            )
         return Measured(shape.name, peer, said["seconds"], said["built"], peak, said["how"], said["different"])
 
     def _log(self, name: str) -> Path:
-        return self._folder / f"{name}.log"
+        return self._folder / f"{name.replace(' ', '-')}.log"
 
 
 def runs(peers: tuple[str, ...], shapes: tuple[str, ...]) -> Iterator[tuple[str, Shape]]:
@@ -147,7 +149,12 @@ def compare(
         comparison.prepare(console, peers)
         for peer, shape in runs(peers, shapes):
             status.update(f"{shape.name}: {peer}")
-            yield comparison.run(peer, shape)
+            try:
+                yield comparison.run(peer, shape)
+            except PeerFailed as error:
+                if peer == OURS:
+                    raise
+                console.print(f"{peer} failed: {error}", style="yellow", markup=False)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,11 @@ def maintain(workload: Workload, small: Workload, shape: Shape, folder: Path) ->
         "JAVA_HOME": str(_java().parents[1]),
         "JVM_ARGS": f"-Xmx{HEAP} -XX:+UseParallelGC",
     }
-    said, peak = measured([str(ENVIRONMENT / "bin" / "python"), str(JOB), str(path)], folder / "flink.log", environment)
+    said, peak = measured(
+        [str(ENVIRONMENT / "bin" / "python"), str(JOB), str(path)],
+        folder / f"flink-{shape.name.replace(' ', '-')}.log",
+        environment,
+    )
     told, expected = [Decimal(v) for v in said["checksum"]], expected_sums(small, shape)
     return said | {"different": int(told != expected)}, peak
 

@@ -22,7 +22,8 @@ class PeerFailed(Exception):
 
 
 def measured(command: Sequence[str], log: Path, environment: Mapping[str, str] = {}) -> tuple[dict[str, Any], int]:
-    """All that it said, in one, and its peak of resident bytes (0 where there is no /proc). Raises PeerFailed."""
+    """All that it said, in one, and its peak of resident bytes (0 where there is no /proc). log: what else it said,
+    too. Raises PeerFailed."""
     said: dict[str, Any] = {}
     with log.open("w") as errors:
         process = subprocess.Popen(
@@ -35,6 +36,8 @@ def measured(command: Sequence[str], log: Path, environment: Mapping[str, str] =
         peak.start()
         try:
             for line in process.stdout:
+                errors.write(line)
+                errors.flush()
                 if line.startswith("{"):
                     said |= json.loads(line)
                     if MEASURED in said:

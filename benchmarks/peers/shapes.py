@@ -27,7 +27,7 @@ class Shape:
     def checksum(self, query: str) -> str:
         """One row: how many rows the query has, and the sums. Says the same in Spark, Flink and DuckDB."""
         sums = ", ".join(f"SUM(CAST({s} AS DECIMAL(24, 2)))" for s in self.sums)
-        return f"SELECT COUNT(*), {sums} FROM ({query}) AS result"
+        return f"SELECT COUNT(*), {sums} FROM ({query}) AS maintained"
 
 
 PAID = (
