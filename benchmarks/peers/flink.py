@@ -2,7 +2,7 @@
 
 Its best settings for this, as far as known here: the changelog as Parquet, which it reads with the least work, turned
 into changes by FROM_CHANGELOG; state on the heap, no checkpoints, mini-batches, reused objects, as many tasks as cores,
-and a heap of its own of twice what Spark is given here.
+and a heap of three times what Spark is given.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ENVIRONMENT = HOME / "flink-venv"
 JAR = HOME / f"flink-sql-parquet-{VERSION}.jar"
 JOB = Path(__file__).with_name("flink_job.py")
 SPARK_JARS = Path(pyspark.__file__).parent / "jars"
-HEAP = "8g"
+HEAP = "12g"
 
 
 class NotInstalled(Exception):
