@@ -7,7 +7,6 @@ each time. The pipeline reads `orders` as of each batch; a materialized view is 
 from __future__ import annotations
 
 import contextlib
-import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbt_spark_dynamic.embedded.session import open_remote
+from integration_tests.kafka_broker import free_port
 from integration_tests.maintained import Maintained
 
 from ..session import benchmark_session, console_of
@@ -77,19 +77,13 @@ def connected(spark: SparkSession) -> Iterator[Any]:
     conf.set("spark.connect.grpc.binding.address", "127.0.0.1")
     conf.set("spark.connect.grpc.binding.port", str(port))
     service = java.org.apache.spark.sql.connect.service.SparkConnectService
-    service.start(spark._jsc.sc() if hasattr(spark, "_jsc") else spark.sparkContext._jsc.sc())
+    service.start(spark.sparkContext._jsc.sc())
     remote = open_remote(f"sc://127.0.0.1:{port}")
     try:
         yield remote
     finally:
         remote.stop()
         service.stop(java.scala.Option.empty(), java.scala.Option.empty())
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 if __name__ == "__main__":
