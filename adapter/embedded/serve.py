@@ -1,0 +1,118 @@
+"""The process that keeps a Spark for others: `dbt-dynamic serve`.
+
+The Spark is the one that a dbt process would start, on the same store. Beside its own way into Java this process opens
+a second one, the door, at which each guest is given a third (`attach.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, Any
+
+from ..commit.classic import java_class
+from .attach import gateway_server
+from .served import Guests, Served, hold, publish, starting
+from .session import connect_url, end, start
+from .settings import EmbeddedSettings
+from .start_error import StartError
+from .store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SECONDS_BETWEEN_LOOKS = 0.5
+
+STOPPED, IDLE, BROKEN = "it was told to", "nobody used it", "its Java process ended"
+"""Why a server has ended."""
+
+
+class Server:
+    """settings: of the profile; port: on 127.0.0.1, 0 for any that is free.
+
+    Raises StartError where the store is in use or served already, or Spark does not start, or the port is taken."""
+
+    def __init__(self, settings: EmbeddedSettings, port: int = 0) -> None:
+        if url := connect_url(settings):
+            raise StartError(f"The profile's Spark is a server already ({url}): there is nothing to serve.")
+        self._store = Store(settings.store)
+        self._held: IO[str] = hold(self._store)
+        self._root = start(settings)
+        self._gateway = self._root.sparkContext._gateway
+        self._door = Door(self._gateway, port)
+        self._guests = Guests(self._store)
+        _warm(self._root)
+        self.served = Served(os.getpid(), self._door.port, self._door.token, starting(settings))
+        publish(self._held, self.served)
+
+    def run(self, stop: threading.Event, idle: float | None, waiting: Callable[[], None]) -> str:
+        """Until `stop` is set and the last guest is gone, or for `idle` seconds there was none. Returns why it ended.
+
+        waiting: called once if there are guests when `stop` is set."""
+        used, asked, cleared = time.monotonic(), False, True
+        while self._gateway.proc.poll() is None:
+            if stop.is_set() and not asked:
+                asked = True
+                publish(self._held, None)
+                if self._guests.any():
+                    waiting()
+            if self._guests.any():
+                used, cleared = time.monotonic(), False
+            elif not cleared:
+                self._clear_up()
+                cleared = True
+            over = STOPPED if asked else IDLE if _is_over(used, idle) else ""
+            if over and self._guests.shut_out():
+                return over
+            time.sleep(SECONDS_BETWEEN_LOOKS) if asked else stop.wait(SECONDS_BETWEEN_LOOKS)
+        return BROKEN
+
+    def close(self) -> None:
+        """End Spark, and only then let the store go."""
+        publish(self._held, None)
+        end()
+        self._held.close()
+
+    def _clear_up(self) -> None:
+        """What guests that were killed have left running or in memory."""
+        with suppress(Exception):
+            self._door.clear()
+            self._root.sparkContext.cancelAllJobs()
+
+
+class Door:
+    """The port at which guests ask for a gateway. What it hands out is kept in a list, which guests add to."""
+
+    def __init__(self, gateway: Any, port: int) -> None:
+        self.token = secrets.token_hex(32)
+        self._made = java_class(gateway, "java.util.concurrent.ConcurrentLinkedQueue")()
+        try:
+            self._server = gateway_server(gateway, port, self.token, self._made)
+        except Exception as error:
+            raise StartError(
+                f"Port {port} of 127.0.0.1 cannot be opened ({_last_line(error)}): choose another."
+            ) from error
+        self.port = int(self._server.getJavaServer().getListeningPort())
+
+    def clear(self) -> None:
+        while (gateway := self._made.poll()) is not None:
+            gateway.shutdown()
+
+
+def _is_over(since: float, seconds: float | None) -> bool:
+    return seconds is not None and time.monotonic() - since > seconds
+
+
+def _warm(root: SparkSession) -> None:
+    """The metastore opened, and some of what runs in every statement loaded, before the first guest comes."""
+    root.sql("SHOW SCHEMAS").collect()
+    root.sql("SELECT id % 2, COUNT(*) FROM RANGE(10) GROUP BY 1").collect()
+
+
+def _last_line(error: Exception) -> str:
+    java = getattr(error, "java_exception", None)
+    return str(java.getMessage() if java is not None else error)
