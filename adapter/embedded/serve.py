@@ -53,23 +53,13 @@ class Server:
         """Until `stop` is set and the last guest is gone, or for `idle` seconds there was none. Returns why it ended.
 
         waiting: called once if there are guests when `stop` is set."""
-        used, asked, cleared = time.monotonic(), False, True
-        while self._gateway.proc.poll() is None:
-            if stop.is_set() and not asked:
-                asked = True
-                publish(self._held, None)
-                if self._guests.any():
-                    waiting()
+
+        def asked() -> None:
+            publish(self._held, None)
             if self._guests.any():
-                used, cleared = time.monotonic(), False
-            elif not cleared:
-                self._clear_up()
-                cleared = True
-            over = STOPPED if asked else IDLE if _is_over(used, idle) else ""
-            if over and self._guests.shut_out():
-                return over
-            time.sleep(SECONDS_BETWEEN_LOOKS) if asked else stop.wait(SECONDS_BETWEEN_LOOKS)
-        return BROKEN
+                waiting()
+
+        return keep(self._guests, lambda: self._gateway.proc.poll() is None, stop, idle, asked, self._clear_up)
 
     def close(self) -> None:
         """End Spark, and only then let the store go."""
@@ -82,6 +72,33 @@ class Server:
         with suppress(Exception):
             self._door.clear()
             self._root.sparkContext.cancelAllJobs()
+
+
+def keep(
+    guests: Guests,
+    running: Callable[[], bool],
+    stop: threading.Event,
+    idle: float | None,
+    asked: Callable[[], None],
+    alone: Callable[[], None],
+) -> str:
+    """asked: called when `stop` is set; alone: when the last guest has gone. Returns why it is over, with guests shut
+    out but where Java ended."""
+    used, was_asked, was_alone = time.monotonic(), False, True
+    while running():
+        if stop.is_set() and not was_asked:
+            was_asked = True
+            asked()
+        if guests.any():
+            used, was_alone = time.monotonic(), False
+        elif not was_alone:
+            alone()
+            was_alone = True
+        over = STOPPED if was_asked else IDLE if _is_over(used, idle) else ""
+        if over and guests.shut_out():
+            return over
+        time.sleep(SECONDS_BETWEEN_LOOKS) if was_asked else stop.wait(SECONDS_BETWEEN_LOOKS)
+    return BROKEN
 
 
 class Door:
