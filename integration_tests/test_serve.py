@@ -24,7 +24,8 @@ SECONDS = 120
 
 FILES = {
     "seeds/names.csv": "id,name\n1,Ann\n2,Bob\n",
-    "models/visits.sql": "{{ config(materialized='incremental') }} select id from explode(array({{ var('ids', '1') }})) as t(id)",
+    "models/visits.sql": "{{ config(materialized='incremental') }}\n"
+    "select id from explode(array({{ var('ids', '1') }})) as t(id)",
     "models/totals.sql": "{{ config(materialized='dynamic_table') }}\n"
     "select name, count(*) as n from {{ ref('visits') }} join {{ ref('names') }} using (id) group by name",
     "tests/equal.sql": "with query as (\n"
