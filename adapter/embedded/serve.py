@@ -69,8 +69,8 @@ class Server:
 
     def _clear_up(self) -> None:
         """What guests that were killed have left running or in memory."""
+        self._door.clear()
         with suppress(Exception):
-            self._door.clear()
             self._root.sparkContext.cancelAllJobs()
 
 
@@ -82,21 +82,22 @@ def keep(
     asked: Callable[[], None],
     alone: Callable[[], None],
 ) -> str:
-    """asked: called when `stop` is set; alone: when the last guest has gone. Returns why it is over, with guests shut
-    out but where Java ended."""
+    """asked: called when `stop` is set; alone: when the last guest has gone, while none can come. Returns why it is
+    over, with guests shut out but where Java ended."""
     used, was_asked, was_alone = time.monotonic(), False, True
     while running():
         if stop.is_set() and not was_asked:
             was_asked = True
             asked()
-        if guests.any():
+        if not guests.shut_out():
             used, was_alone = time.monotonic(), False
-        elif not was_alone:
-            alone()
-            was_alone = True
-        over = STOPPED if was_asked else IDLE if _is_over(used, idle) else ""
-        if over and guests.shut_out():
-            return over
+        else:
+            if not was_alone:
+                alone()
+                was_alone = True
+            if was_asked or (idle is not None and time.monotonic() - used > idle):
+                return STOPPED if was_asked else IDLE
+            guests.let_in()
         time.sleep(SECONDS_BETWEEN_LOOKS) if was_asked else stop.wait(SECONDS_BETWEEN_LOOKS)
     return BROKEN
 
@@ -116,12 +117,10 @@ class Door:
         self.port = int(self._server.getJavaServer().getListeningPort())
 
     def clear(self) -> None:
-        while (gateway := self._made.poll()) is not None:
-            gateway.shutdown()
-
-
-def _is_over(since: float, seconds: float | None) -> bool:
-    return seconds is not None and time.monotonic() - since > seconds
+        """Ends the gateways that were handed out; for a guest that has parted as it should, there is nothing to do."""
+        with suppress(Exception):
+            while (gateway := self._made.poll()) is not None:
+                gateway.shutdown()
 
 
 def _warm(root: SparkSession) -> None:

@@ -124,12 +124,15 @@ class Guests:
     def any(self) -> bool:
         if not self.shut_out():
             return True
-        fcntl.flock(self._file, fcntl.LOCK_UN)
+        self.let_in()
         return False
 
     def shut_out(self) -> bool:
-        """Keep guests waiting from now on, until this process ends; False if there is one already."""
+        """Keep guests waiting from now on; False if there is one already."""
         return _locked(self._file, fcntl.LOCK_EX)
+
+    def let_in(self) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_UN)
 
 
 def differences(served: Served, settings: EmbeddedSettings) -> Iterator[str]:

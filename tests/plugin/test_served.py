@@ -108,6 +108,6 @@ def test_who_comes_while_it_ends_waits(store):
     guest = threading.Thread(target=lambda: (enter(store), entered.set()))
     guest.start()
     assert not entered.wait(0.2)
-    ending._file.close()
+    ending.let_in()
     assert entered.wait(20)
     guest.join()
