@@ -22,18 +22,22 @@ def main() -> None:
     try:
         cli()
     finally:
-        began = float(started)
-        connected, answered = marks["connecting"], marks["catalog ends"]
-        with open(file, "w") as out:
-            steps = {
-                "dbt": connected - began,
-                "java": marks.get("java", 0.0),
-                "spark": marks["connected"] - connected - marks.get("java", 0.0),
-                "catalog": answered - marks["catalog"],
-                "run": time.time() - answered + marks["catalog"] - marks["connected"],
-                "ended": time.time(),
-            }
-            json.dump(steps, out)
+        if "catalog ends" in marks:
+            with open(file, "w") as out:
+                json.dump(steps(marks, float(started)), out)
+
+
+def steps(marks: dict[str, float], began: float) -> dict[str, float]:
+    """Seconds of each step, and when the last one ended."""
+    now, java = time.time(), marks.get("java", 0.0)
+    return {
+        "dbt": marks["connecting"] - began,
+        "java": java,
+        "spark": marks["connected"] - marks["connecting"] - java,
+        "catalog": marks["catalog ends"] - marks["catalog"],
+        "run": now - marks["catalog ends"] + marks["catalog"] - marks["connected"],
+        "ended": now,
+    }
 
 
 def watch(marks: dict[str, float]) -> None:

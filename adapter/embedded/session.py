@@ -119,7 +119,10 @@ def start(settings: EmbeddedSettings) -> SparkSession:
 
 def end() -> None:
     """End the Spark that was started in this process, and let its store go."""
-    if (root := running_root()) is not None:
-        stop(root.sparkContext)
+    from pyspark import SparkContext
+
+    # Not `running_root`, which asks Java: it may have ended.
+    if (context := SparkContext._active_spark_context) is not None:
+        stop(context)
     while _claims:
         _claims.pop().close()
