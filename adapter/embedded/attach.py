@@ -10,14 +10,14 @@ import atexit
 import secrets
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from ..commit.classic import java_class
 from .launch import environment, silence_pyspark
-from .served import Served, differences, enter, find, is_held
+from .served import Served, differences, enter, find, is_held, is_still
 from .settings import EmbeddedSettings
 from .start_error import StartError
 from .store import Store
@@ -58,23 +58,38 @@ def attach(settings: EmbeddedSettings) -> SparkSession | None:
         entered.close()
         return None
     try:
+        return _received(served, store, entered, settings)
+    except BaseException:
+        part()
+        entered.close()
+        raise
+
+
+def _received(served: Served, store: Store, entered: IO[str], settings: EmbeddedSettings) -> SparkSession:
+    global _visit
+    others = list(differences(served, settings))
+    # Of what is not Spark's to say, nothing can be asked of a Spark: not even how, where its version is another.
+    _refuse(served, store, [name for name in others if not name.startswith("spark.")])
+    try:
         gateway = _own_gateway(served)
     except Exception as error:
-        entered.close()
         raise StartError(
-            f"The store {store.folder} is served by {served.place}, which does not answer ({error}): "
-            f"end it (kill {served.pid}) and start `dbt-dynamic serve` again, or go on without."
+            f"The store {store.folder} is served by {served.place}, which does not answer ({error}): end it "
+            f"(kill {served.pid}), and start `dbt-dynamic serve` again or go on without."
         ) from error
     _visit = Visit(served, store, gateway, entered)
     root = _root_session(gateway)
-    if others := [name for name in differences(served, settings) if not _is_taken_up(name, root, settings)]:
-        part()
+    _refuse(served, store, [n for n in others if not (n in settings.conf and root.conf.isModifiable(n))])
+    return root
+
+
+def _refuse(served: Served, store: Store, others: Sequence[str]) -> None:
+    if others:
         raise StartError(
             f"The store {store.folder} is served by {served.place}, whose Spark was started with other values of "
-            f"{', '.join(others)} than this profile, project or installation has: end it (kill {served.pid}) and "
-            f"start `dbt-dynamic serve` again."
+            f"{', '.join(others)} than this profile, project or installation has: end it (kill {served.pid}), and "
+            f"start `dbt-dynamic serve` again or go on without."
         )
-    return root
 
 
 def part() -> None:
@@ -91,8 +106,18 @@ def part() -> None:
 
 def part_if_alone() -> None:
     """End the visit if its server has ended, so that another Spark can be had."""
-    if _visit is not None and not is_held(_visit.store):
+    if _visit is not None and not is_still(_visit.store, _visit.served):
         part()
+
+
+def gone() -> str:
+    """What to say instead of what py4j does, if the server has ended under its guest; empty if it has not."""
+    if _visit is None or is_still(_visit.store, _visit.served):
+        return ""
+    return (
+        f"The Spark of the store {_visit.store.folder}, which was served by {_visit.served.place}, has ended: run this "
+        f"again. What was committed counts, and nothing else has happened."
+    )
 
 
 atexit.register(part)
@@ -149,11 +174,6 @@ def _interrupts_as_they_are() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _is_taken_up(name: str, root: SparkSession, settings: EmbeddedSettings) -> bool:
-    """True of a setting that every session can be given, and is."""
-    return name in settings.conf and bool(root.conf.isModifiable(name))
 
 
 def _forget_spark() -> None:

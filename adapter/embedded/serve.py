@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LOOKS = 0.5
 
-STOPPED, IDLE, BROKEN = "it was told to", "nobody used it", "its Java process ended"
+STOPPED, IDLE, BROKEN = "it was told to", "nobody used it", "its Spark ended"
 """Why a server has ended."""
 
 
@@ -59,13 +59,20 @@ class Server:
             if self._guests.any():
                 waiting()
 
-        return keep(self._guests, lambda: self._gateway.proc.poll() is None, stop, idle, asked, self._clear_up)
+        return keep(self._guests, self._is_running, stop, idle, asked, self._clear_up)
 
     def close(self) -> None:
         """End Spark, and only then let the store go."""
         publish(self._held, None)
         end()
         self._held.close()
+
+    def _is_running(self) -> bool:
+        """A guest can stop it: a Python model that says so."""
+        try:
+            return self._gateway.proc.poll() is None and not self._root.sparkContext._jsc.sc().isStopped()
+        except Exception:
+            return False
 
     def _clear_up(self) -> None:
         """What guests that were killed have left running or in memory."""

@@ -108,6 +108,11 @@ def is_held(store: Store) -> bool:
         return not _locked(file, fcntl.LOCK_SH)
 
 
+def is_still(store: Store, served: Served) -> bool:
+    """True while this server is there, though it may be ending."""
+    return is_held(store) and (_read(store) or served) == served
+
+
 def enter(store: Store) -> IO[str]:
     """Be a guest for as long as the returned file is open. Waits while a server ends."""
     file = _opened(store.guests)

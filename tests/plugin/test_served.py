@@ -8,7 +8,18 @@ import pytest
 
 from dbt_spark_dynamic.embedded import serve
 from dbt_spark_dynamic.embedded.serve import IDLE, STOPPED, keep
-from dbt_spark_dynamic.embedded.served import Guests, Served, differences, enter, find, hold, is_held, publish, starting
+from dbt_spark_dynamic.embedded.served import (
+    Guests,
+    Served,
+    differences,
+    enter,
+    find,
+    hold,
+    is_held,
+    is_still,
+    publish,
+    starting,
+)
 from dbt_spark_dynamic.embedded.settings import EmbeddedSettings
 from dbt_spark_dynamic.embedded.start_error import StartError
 from dbt_spark_dynamic.embedded.store import Store
@@ -34,7 +45,8 @@ def test_a_server_is_found_while_it_is_there_and_what_it_left_behind_is_nothing(
     assert not is_held(store) and find(store) is None and not store.server.exists()
     with hold(store) as held:
         publish(held, served(store))
-        assert find(store) == served(store)
+        assert find(store) == served(store) and is_still(store, served(store))
+        assert not is_still(store, served(store, driver_memory="9g"))
         assert store.server.stat().st_mode & 0o777 == 0o600
     assert "secret" in store.server.read_text()
     assert not is_held(store) and find(store) is None
