@@ -105,7 +105,8 @@ def keep(
             if was_asked or (idle is not None and time.monotonic() - used > idle):
                 return STOPPED if was_asked else IDLE
             guests.let_in()
-        time.sleep(SECONDS_BETWEEN_LOOKS) if was_asked else stop.wait(SECONDS_BETWEEN_LOOKS)
+        # Once it is set, waiting for `stop` would take no time.
+        (time.sleep if was_asked else stop.wait)(SECONDS_BETWEEN_LOOKS)
     return BROKEN
 
 
