@@ -35,7 +35,7 @@ STEPS = {
 }
 
 FILES = {
-    "models/visits.sql": "{{ config(materialized='incremental') }} select {{ range(1000000) | random }} as id",
+    "models/visits.sql": "{{ config(materialized='incremental') }} select {{ range(100000) | random }} as id",
     "models/totals.sql": "{{ config(materialized='dynamic_table') }}\n"
     "select id % 2 as half, count(*) as n from {{ ref('visits') }} group by id % 2",
     "profiles.yml": "shop: {target: dev, outputs: {dev: {type: spark_dynamic, schema: shop}}}",
