@@ -76,8 +76,8 @@ class Server:
 
     def _clear_up(self) -> None:
         """What guests that were killed have left running or in memory."""
-        self._door.clear()
         with suppress(Exception):
+            self._door.clear()
             self._root.sparkContext.cancelAllJobs()
 
 
@@ -126,9 +126,9 @@ class Door:
 
     def clear(self) -> None:
         """Ends the gateways that were handed out; for a guest that has parted as it should, there is nothing to do."""
-        with suppress(Exception):
-            while (gateway := self._made.poll()) is not None:
-                gateway.shutdown()
+        for _ in range(self._made.size()):
+            with suppress(Exception):
+                self._made.poll().shutdown()
 
 
 def _warm(root: SparkSession) -> None:
