@@ -111,7 +111,7 @@ def benchmark(repeat: int) -> None:
     """Seconds of each step of a `dbt run` of two small models: on a new machine, on one with the jars, with a server.
 
     It ends with an error if Ivy is asked for anything where the jars are there."""
-    console = console_of(120)
+    console = console_of(140)
     with tempfile.TemporaryDirectory(prefix="dbt-spark-dynamic-", ignore_cleanup_errors=True) as folder:
         shop = Shop.made(Path(folder))
         with console.status("Starting"):
@@ -120,7 +120,7 @@ def benchmark(repeat: int) -> None:
             with shop.served() as ready:
                 fresh = shop.run()
                 visits = [shop.run() for _ in range(repeat)]
-    columns = {"first start": [first], "later start": later, "server, first run": [fresh], "server, later run": visits}
+    columns = {"first start": [first], "later start": later, "served, first": [fresh], "served, later": visits}
     console.print(report(columns))
     console.print(f"The server itself took {ready:.1f} s to start. Medians of {repeat}.")
     _refuse_resolution(console, [*later, fresh, *visits])
