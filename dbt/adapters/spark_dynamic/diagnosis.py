@@ -29,7 +29,7 @@ class Finding:
 
 
 def diagnose(engine: Engine, java: str | None) -> Iterator[Finding]:
-    """java: the version of the Java that this process runs Spark on, None if Spark runs elsewhere."""
+    """java: what is known of the Java that runs Spark, None if only SQL reaches it."""
     if java is not None:
         yield Finding("java", java)
     yield _spark(engine)

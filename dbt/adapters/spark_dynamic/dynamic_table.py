@@ -37,6 +37,7 @@ from dbt_spark_dynamic.commit.spec import (
 )
 from dbt_spark_dynamic.commit.standing import lags, unequal_rows
 from dbt_spark_dynamic.dialect import without_as_of
+from dbt_spark_dynamic.embedded.attach import gone
 from dbt_spark_dynamic.errors import ConfigError, DynamicTableError
 from dbt_spark_dynamic.sinks.declaration import Sink, by_key, sink_of
 from dbt_spark_dynamic.sinks.destination import delivering
@@ -119,7 +120,7 @@ class DynamicTables(metaclass=AdapterMeta):
             self.maintained[model["unique_id"]] = _refreshing(replace(spec, full_refresh=False), model["config"], sink)
             outcome = _refreshing(spec, model["config"], sink)(self._engine(sent), {})
         except DynamicTableError as error:
-            raise DbtRuntimeError(str(error)) from error
+            raise DbtRuntimeError(gone() or str(error)) from error
         for note in outcome.notes:
             logger.warning(note)
         # In dbt's own words for materialized views.

@@ -25,6 +25,7 @@ from dbt.adapters.spark_dynamic.grants import Grants
 from dbt.adapters.spark_dynamic.python_models import SessionJob
 from dbt.adapters.spark_dynamic.seeds import Seeds
 from dbt.adapters.spark_dynamic.stream_sources import StreamSources
+from dbt_spark_dynamic.embedded.attach import visited
 from dbt_spark_dynamic.embedded.jars import packages_for
 
 if TYPE_CHECKING:
@@ -144,6 +145,8 @@ class SparkDynamicAdapter(DynamicTables, StreamSources, Explaining, Catalog, Gra
         session = getattr(self.connections.get_thread_connection().handle, "session", None)
         jvm = getattr(session, "_jvm", None) if hasattr(session, "_jsparkSession") else None
         java = jvm.java.lang.System.getProperty("java.version") if jvm is not None else None
+        if java and (server := visited()):
+            java += f", in the Spark that is served by {server.place}"
         missing = report(diagnose(self._engine(lambda _: None), java), logger.info)
         if missing:
             raise DbtRuntimeError(missing)

@@ -2,6 +2,7 @@
 
 project.py  the options that name a project, and the project opened
 explain.py  dbt-dynamic explain MODEL        watch.py  dbt-dynamic watch
+serve.py    dbt-dynamic serve
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import click
 
 from dbt.adapters.spark_dynamic.__version__ import version
 from dbt.adapters.spark_dynamic.cli.explain import explain
+from dbt.adapters.spark_dynamic.cli.serve import serve
 from dbt.adapters.spark_dynamic.cli.watch import watch
 
 
@@ -20,4 +22,5 @@ def cli() -> None:
 
 
 cli.add_command(explain)
+cli.add_command(serve)
 cli.add_command(watch)

@@ -42,6 +42,18 @@ def opened(project: dict[str, str | None]) -> Iterator[SparkDynamicAdapter]:
 
     Raises click.ClickException, with dbt's own words, for a project that dbt refuses and for whatever dbt raises while
     it is open."""
+    adapter = adapter_of(project)
+    try:
+        with adapter.connection_named("dbt-dynamic"):
+            yield adapter
+    except DbtBaseException as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        adapter.cleanup_connections()
+
+
+def adapter_of(project: dict[str, str | None]) -> SparkDynamicAdapter:
+    """The adapter of the project, its manifest parsed. Raises click.ClickException as `opened` does."""
     from dbt.adapters.factory import FACTORY
     from dbt.cli.main import dbtRunner
 
@@ -52,10 +64,4 @@ def opened(project: dict[str, str | None]) -> Iterator[SparkDynamicAdapter]:
     adapter = FACTORY.adapters.get("spark_dynamic")
     if adapter is None:
         raise click.ClickException("the project's target is not of type spark_dynamic: choose one with --target")
-    try:
-        with adapter.connection_named("dbt-dynamic"):
-            yield adapter
-    except DbtBaseException as error:
-        raise click.ClickException(str(error)) from error
-    finally:
-        adapter.cleanup_connections()
+    return adapter
