@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from dbt_spark_dynamic.algebra.nodes import Project
-from dbt_spark_dynamic.changes.partials import partials
 from dbt_spark_dynamic.commit.classic import ClassicEngine
+from dbt_spark_dynamic.commit.held import worth_keeping
 from dbt_spark_dynamic.commit.look import look
 from dbt_spark_dynamic.commit.outcome import Code
 from dbt_spark_dynamic.commit.spec import Spec
 from dbt_spark_dynamic.dialect import print_sql
 from dbt_spark_dynamic.names import LEDGER
-from dbt_spark_dynamic.pipeline import columns_of
 from dbt_spark_dynamic.sparksql.reads import undated
 from dbt_spark_dynamic.sparksql.render import Renderer
 from integration_tests.maintained import Maintained
@@ -82,7 +81,7 @@ def test_an_average_of_operands_is_that_of_spark(maintained: Maintained) -> None
     spec = Spec(target=f"{maintained.schema}.m", sql=maintained.models["m"], place="m")
     model = look(spec, engine).model
     assert model.node is not None
-    found = partials(model.node, lambda node: tuple(t for _, t in columns_of(node, engine.columns)))
+    found = worth_keeping(model.node, engine, 1)
     assert found is not None
     told = print_sql(Renderer(undated).query(Project(found.aggregate, found.shown)))
     both = f"((TABLE m) EXCEPT ALL ({told})) UNION ALL (({told}) EXCEPT ALL (TABLE m))"

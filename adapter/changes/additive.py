@@ -69,28 +69,30 @@ class Added:
     again: Node | None
 
 
+def adds_up(model: Node, own: Own) -> bool:
+    """Whether this law is for the model: it is aggregates that the table shows as they are."""
+    return _shown(model, own) is not None
+
+
 def added(model: Node, own: Own, d: Derivation) -> Added | None:
-    """What this law makes of the change; None where the model is not aggregates that the table shows as they are."""
-    found = _shown(model)
-    parts = _parts(*found, own) if found else None
-    if not found or not parts:
+    """What this law makes of the change; None where it is not for the model."""
+    found = _shown(model, own)
+    if found is None:
         return None
-    node, shown = found
+    node, shown, parts = found
     keys = tuple(KEY.format(i) for i in range(len(node.groups)))
     groups = {name: column(key) for (name, _), key in zip(node.groups, keys, strict=True)}
-    if not groups.keys() <= set(shown.values()):
-        return None
     changes = d.keys(_changes(node, keys, parts, d), "what each group won and lost", "group_changes")
     shows = {inner: outer for outer, inner in reversed(shown.items())}
     values = groups | {name: p.value() for (name, _), p in zip(node.aggregates, parts, strict=True)}
     combine = {name: p.combine for (name, _), p in zip(node.aggregates, parts, strict=True)}
-    rows = [(name, p) for (name, _), p in zip(node.aggregates, parts, strict=True) if p.counts_rows and keys]
+    counting = _counting(keys, parts)
     additions = Additions(
         Project(changes, tuple((outer, values[inner]) for outer, inner in shown.items())),
         changes.name,
         tuple(shows[name] for name, _ in node.groups),
         tuple(combine.get(inner, Combine.GROUP) for inner in shown.values()),
-        shows[rows[0][0]] if rows else None,
+        shows[node.aggregates[counting.i][0]] if counting is not None else None,
     )
     falls = _falling(node, keys, parts, changes, own, shows)
     if falls is None:
@@ -99,18 +101,28 @@ def added(model: Node, own: Own, d: Derivation) -> Added | None:
     return Added(additions, falling, restrict(at(model, Time.AFTER), columns(additions.key) or (integer(1),), falling))
 
 
-def _shown(model: Node) -> tuple[Aggregate, dict[str, str]] | None:
-    """The aggregation below projections that only rename, and each column of the model -> that of the aggregation."""
-    shown = {name: name for name in model.columns}
+def projected(model: Node) -> tuple[Aggregate, tuple[tuple[str, Expr], ...]] | None:
+    """The aggregation below projections, and the model's columns over those of it; None if that is not what it is."""
+    shown = passed(model.columns)
     node = model
     while isinstance(node, Project):
-        outputs = dict(node.outputs)
-        below = {outer: outputs[inner].column for outer, inner in shown.items()}
-        if None in below.values():
-            return None
-        shown = {outer: inner for outer, inner in below.items() if inner is not None}
+        below = dict(node.outputs)
+        shown = tuple((name, e.substitute(below)) for name, e in shown)
         node = node.child
     return (node, shown) if isinstance(node, Aggregate) and node.aggregates else None
+
+
+def _shown(model: Node, own: Own) -> tuple[Aggregate, dict[str, str], list[Accumulator]] | None:
+    """The aggregation, each column of the model -> that of the aggregation, and all aggregates."""
+    found = projected(model)
+    if found is None:
+        return None
+    node, outputs = found
+    shown = {name: e.column for name, e in outputs if e.column is not None}
+    parts = _parts(node, shown, own)
+    if len(shown) < len(outputs) or not parts or not {name for name, _ in node.groups} <= set(shown.values()):
+        return None
+    return node, shown, parts
 
 
 def _parts(node: Aggregate, shown: Mapping[str, str], own: Own) -> list[Accumulator] | None:
@@ -119,6 +131,11 @@ def _parts(node: Aggregate, shown: Mapping[str, str], own: Own) -> list[Accumula
     parts = [accumulator(i, e.tree, types.get(name)) for i, (name, e) in enumerate(node.aggregates)]
     known = [p for p in parts if p is not None]
     return known if len(known) == len(parts) else None
+
+
+def _counting(keys: tuple[str, ...], parts: list[Accumulator]) -> Accumulator | None:
+    """What counts the rows of each group, if anything does."""
+    return next((p for p in parts if p.counts_rows and keys), None)
 
 
 def _changes(node: Aggregate, keys: tuple[str, ...], parts: list[Accumulator], d: Derivation) -> Node:
@@ -133,7 +150,7 @@ def _changes(node: Aggregate, keys: tuple[str, ...], parts: list[Accumulator], d
 
 def _tells_rows(keys: tuple[str, ...], parts: list[Accumulator]) -> bool:
     """Whether it is known without ROWS_NET if a group has rows left: a COUNT(*) says it, and a single group stays."""
-    return not keys or any(p.counts_rows for p in parts)
+    return not keys or _counting(keys, parts) is not None
 
 
 def _falling(
@@ -155,7 +172,7 @@ def _falling(
     equalities = tuple((column(key), column(f"own_{key}"), True) for key in keys)
     both = Join(candidates, own.read(tuple(outputs)), equalities, None)
     met = exp.or_(*(exp.paren(exp.and_(m, exp.paren(f))) for m, f in may))
-    if (counting := next((p for p in parts if p.counts_rows and keys), None)) is not None:
+    if (counting := _counting(keys, parts)) is not None:
         # A group that has no rows left goes, whatever its other aggregates were.
         met = exp.and_(exp.paren(met), counting.shows_rows())
     falls = Filter(both, Expr.of(met))

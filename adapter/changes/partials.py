@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from ..algebra.expressions import Expr, cast, column, columns
-from ..algebra.nodes import Aggregate, Node, Project
+from ..algebra.expressions import Expr, cast, column
+from ..algebra.nodes import Aggregate, Node
 from ..algebra.show import show
 from .accumulators import accumulator, zero
+from .additive import projected
 from .derivation import KEY
 
 PARTIALS, HELD = "partials", "held_partials"
@@ -75,7 +76,7 @@ class Partials:
 def partials(model: Node, types_of: Callable[[Node], tuple[str, ...]]) -> Partials | None:
     """None where the model is no projection of one aggregation, or has an aggregate that is not made of some that add
     up. types_of: Spark's types of the columns of a relation."""
-    found = _projected(model)
+    found = projected(model)
     if found is None:
         return None
     node, shown = found
@@ -130,20 +131,8 @@ class _Operands:
     def limit(self, tree: exp.Expression, data_type: str, below: int) -> Expr:
         """The column that holds it, which must stay below that."""
         found = self.of(tree, data_type)
-        name = self._names[Expr.of(tree)]
-        self.below[name] = min(below, self.below.get(name, below))
+        self.below[found.tree.name] = below
         return found
-
-
-def _projected(model: Node) -> tuple[Aggregate, tuple[tuple[str, Expr], ...]] | None:
-    """The aggregation below projections, and the model's columns over those of it."""
-    shown = tuple(zip(model.columns, columns(model.columns), strict=True))
-    node = model
-    while isinstance(node, Project):
-        below = dict(node.outputs)
-        shown = tuple((name, e.substitute(below)) for name, e in shown)
-        node = node.child
-    return (node, shown) if isinstance(node, Aggregate) and node.aggregates else None
 
 
 def _asked(tree: exp.Expression) -> list[exp.Expression]:

@@ -33,7 +33,6 @@ from ..algebra.nodes import (
     Named,
     Node,
     Project,
-    Scan,
     Semi,
     Time,
     UnionAll,
@@ -221,7 +220,7 @@ def _named(pattern: str, of: Sequence[object]) -> tuple[str, ...]:
 
 def _own_rows(own: Own, partition: tuple[Expr, ...], changed: Change) -> Node:
     """The table's rows of the partitions that have changed rows."""
-    table = Scan(own.name, "own", tuple((name, name) for name in own.types), Time.BEFORE)
+    table = own.read(tuple((name, name) for name in own.types))
     return Semi(table, changed.named, tuple(zip(partition, changed.keys, strict=True))) if partition else table
 
 

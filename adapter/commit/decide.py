@@ -140,8 +140,8 @@ def dear_plan(seen: Seen, spec: Spec, changed: Changed | None, plan: ChangePlan)
 
 def bars(seen: Seen) -> tuple[Bar, ...]:
     """Of which one has to be met before the table is written anew."""
-    entry = seen.position.entry if seen.position is not None else None
-    return bars_of(seen.target.size if seen.target is not None else 0, entry.sequence + 1 if entry is not None else 0)
+    refresh = seen.entry.sequence + 1 if seen.entry is not None else 0
+    return bars_of(seen.target.size if seen.target is not None else 0, refresh)
 
 
 def costs(seen: Seen, changed: Changed | None) -> Expected | None:

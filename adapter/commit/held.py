@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..algebra.nodes import Node
 from ..changes.partials import Partials, partials
 from ..errors import Refusal
-from ..pipeline import Model, columns_of, digest
+from ..pipeline import columns_of, digest
 from ..sparksql.literal_rows import Value, can_all_be_said, can_be_said
 from .engine import Engine
 from .ledger import HeldRows
@@ -26,12 +27,12 @@ class NotKept(Exception):
     """The rows cannot be kept, or what is made of them would not be right; says why. Nothing was written."""
 
 
-def worth_keeping(model: Model, engine: Engine, groups: int | None) -> Partials | None:
+def worth_keeping(model: Node, engine: Engine, groups: int | None) -> Partials | None:
     """What is to be kept of a model whose table has so many rows; None for nothing."""
-    if model.node is None or groups is None or groups > MOST_GROUPS:
+    if groups is None or groups > MOST_GROUPS:
         return None
     try:
-        found = partials(model.node, lambda node: tuple(t for _, t in columns_of(node, engine.columns)))
+        found = partials(model, lambda node: tuple(t for _, t in columns_of(node, engine.columns)))
     except Refusal:
         return None
     return found if found is not None and can_be_said(tuple(found.types.items())) else None

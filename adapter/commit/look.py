@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ..algebra.clock import WATERMARK, Reading, read_by
 from ..algebra.kept import is_kept
 from ..algebra.keys import SourceKeys, unique_key
-from ..changes.additive import Own
+from ..changes.additive import Own, adds_up
 from ..changes.change_plan import ChangePlan
 from ..changes.column_types import Types
 from ..changes.partials import Partials
@@ -25,7 +25,7 @@ from .clock import reading
 from .engine import Engine, Table
 from .held import name_of, worth_keeping
 from .history import read_commit
-from .ledger import HeldRows, Position, find
+from .ledger import Entry, HeldRows, Position, find
 from .sources import commits_between
 from .spec import ChangelogMode, RefreshMode, Spec
 from .watermark import Watermark, sides_of, untimed, watermark
@@ -64,10 +64,14 @@ class Seen:
     partials: Partials | None = None
 
     @property
+    def entry(self) -> Entry | None:
+        """The last refresh, None if there was none."""
+        return self.position.entry if self.position is not None else None
+
+    @property
     def held(self) -> HeldRows | None:
-        """The rows that the ledger keeps since the last refresh; None if it keeps none of these."""
-        entry = self.position.entry if self.position is not None else None
-        found = entry.partials if entry is not None else None
+        """What the ledger says of the rows that it is to keep; None if it says nothing of these."""
+        found = self.entry.partials if self.entry is not None else None
         return found if found is not None and self.partials and found.of == name_of(self.partials) else None
 
     def plan(self, changed: frozenset[str], *, holds_rows: bool = True) -> ChangePlan:
@@ -146,25 +150,24 @@ def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> 
 
 
 def _partials(seen: Seen, engine: Engine) -> Partials | None:
-    """Nothing where rows have no key of their own, or more than the sources makes them what they are, or where little
-    is to be saved; and nothing that was found not to be kept."""
-    position, model = seen.position, seen.model
+    """Nothing where rows have no key of their own, or more than the sources makes them what they are, or the table
+    shows what is to be added to, or little is to be saved; and nothing that was found not to be kept."""
+    position, model, own = seen.position, seen.model, seen._own()
     if position is None or position.entry is None or position.entry.definition != seen.definition:
         return None
-    if seen.key is None or seen.checked or model.kept or seen.clock:
+    if seen.key is None or own is None or model.node is None or model.kept or seen.clock:
         return None
-    if not any(is_large(seen.catalog.tables[name]) for name in model.sources):
+    if adds_up(model.node, own) or not any(is_large(seen.catalog.tables[name]) for name in model.sources):
         return None
-    found = worth_keeping(seen.model, engine, position.rows)
-    known = position.entry.partials
-    refused = known is not None and known.rows is None and found is not None and known.of == name_of(found)
-    return None if refused else found
+    found = worth_keeping(model.node, engine, position.rows)
+    held = replace(seen, partials=found).held
+    return None if held is not None and held.rows is None else found
 
 
 def _watermark(seen: Seen, spec: Spec, engine: Engine) -> Watermark:
     """Goes on from the last refresh, unless the table was made in another way then."""
     assert spec.late_by is not None
-    entry = seen.position.entry if seen.position is not None else None
+    entry = seen.entry
     if entry is None or entry.definition != seen.definition or spec.full_refresh:
         entry = None
     spans = {}

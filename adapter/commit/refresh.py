@@ -106,7 +106,7 @@ class Refresh:
         self.altered: tuple[str, ...] = ()
         self.started = now()
         self.share: float | None = None
-        known = seen.position.entry.partials if seen.position is not None and seen.position.entry is not None else None
+        known = seen.entry.partials if seen.entry is not None else None
         self.unkept = known if known is not None and known.rows is None else None
 
     def carry_out(self, decision: Decision) -> Outcome:

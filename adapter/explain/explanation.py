@@ -268,7 +268,7 @@ def _changelog(spec: Spec, seen: Seen, shape: ChangePlan | None) -> str:
 
 
 def _sources(seen: Seen, decision: Decision) -> tuple[Source, ...]:
-    entry = seen.position.entry if seen.position else None
+    entry = seen.entry
     found = []
     for name in seen.model.sources:
         table = seen.catalog.tables[name]

@@ -58,7 +58,7 @@ def rehearse(spec: Spec, engine: Engine, seen: Seen, decision: Decision, case: C
     """What a refresh that was decided on would run. Where it has no changes to read, or there is no table yet: one for
     which every source has one more version. Raises DynamicTableError for what a refresh refuses."""
     noting = NotingEngine(engine, case)
-    entry = seen.position.entry if seen.position else None
+    entry = seen.entry
     if entry is None or not (decision.changes or decision.clock_moved):
         seen = _one_version_later(seen)
         changes, moved = _last_versions(seen, spec), bool(seen.clock)
