@@ -192,7 +192,7 @@ class Applier:
     def _add(self, additions: Additions, again: bool, rows: int) -> Applied:
         """again: whether some rows are put in the place of the table's instead; rows: how many there are of both."""
         key = self._found_by(additions.key)
-        bounds = self._bounds(ADDITIONS, key, rows)
+        bounds = self._bounds(ADDITIONS, key, self._bits(ADDITIONS, key, rows))
         merge = sql.merge_additions(
             self.spec.target, ADDITIONS, self.columns, key, additions.combine, additions.counted, bounds,
             upserts=again,
@@ -240,10 +240,10 @@ class Applier:
         if self.key:
             upserts = pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
             return self._upsert(self.key, technique or "merge", upserts)
-        met = self._bits(sql.rows_that_left(CHANGE), left, self.columns)
-        pin("held", sql.copies_held(self.spec.target, CHANGE, self.columns, met))
+        bits = self._bits(sql.rows_that_left(CHANGE), self.names, left)
+        pin("held", sql.copies_held(self.spec.target, CHANGE, self.columns, bits))
         self._check_held()
-        bounds = " AND ".join(filter(None, (self._bounds(HELD, self.names), met)))
+        bounds = self._bounds(HELD, self.names, bits)
         name = technique or "retract"
         self._write(name, sql.merge_retractions(self.spec.target, CHANGE, HELD, self.columns, bounds))
         return Applied(name, came, 0, left)
@@ -254,25 +254,30 @@ class Applier:
             return self._nothing()
         comparable = [n for n, t in self.columns if problems.comparable(t)]
         key = self._found_by(key)
-        bounds = self._bounds(upserts, key, rows)
+        bounds = self._bounds(upserts, key, self._bits(upserts, key, rows))
         merge = sql.merge_upserts(self.spec.target, upserts, key, self.names, comparable, bounds)
         written = self._write(technique, merge)
         return Applied(technique, written.inserted, written.updated, written.deleted)
 
-    def _bounds(self, relation: str, key: Sequence[str], rows: int = 0) -> str:
-        """Where in the table the rows with the relation's keys are; nothing where that is not worth knowing."""
+    def _bounds(self, relation: str, key: Sequence[str], bits: str) -> str:
+        """Where in the table the rows with the relation's keys are; nothing where that is not worth knowing. bits: what
+        `_bits` says of them."""
         if self.spec.target in self.small:
             return ""
-        columns = tuple((n, t) for n, t in self.columns if n in key)
-        return " AND ".join(filter(None, (self.measure.bounds(relation, columns), self._bits(relation, rows, columns))))
+        return " AND ".join(filter(None, (self.measure.bounds(relation, self._typed(key)), bits)))
 
-    def _bits(self, relation: str, rows: int, columns: Columns) -> str:
-        """Which rows of the table may be equal to one of the relation in these columns, likewise."""
+    def _bits(self, relation: str, key: Sequence[str], rows: int) -> str:
+        """Which rows of the table may have a key of the relation, which has so many; nothing where that is not worth
+        knowing."""
+        columns = self._typed(key)
         if self.spec.target in self.small or not key_bits.worth_setting(rows, columns):
             return ""
         for statement in (key_bits.DECLARED, key_bits.filled(relation, rows, columns)):
             self.engine.write(statement, {})
         return key_bits.met(rows, columns)
+
+    def _typed(self, key: Sequence[str]) -> Columns:
+        return tuple((n, t) for n, t in self.columns if n in key)
 
     def _nothing(self) -> Applied:
         self._write("no_op", sql.touch(self.spec.target))

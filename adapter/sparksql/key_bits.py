@@ -4,7 +4,7 @@ A MERGE that inserts keeps every row of its source, so that Spark cannot send th
 is shuffled and sorted to meet it. The bits go into the scan as a condition on the table alone, and few rows are left to
 be shuffled. They are in a variable of the session, not in the statement, whose text Delta keeps with the commit.
 
-Like a Bloom filter with one hash: it never loses a row, and lets through one of BITS_OF_ROW that it need not.
+Like a Bloom filter with one hash: it never loses a row, and lets through one of WORD that it need not.
 """
 
 from __future__ import annotations
@@ -16,11 +16,8 @@ from .statements import quoted
 
 VARIABLE = f"session.{PREFIX}key_bits"
 
-BITS_OF_ROW = 64
-"""Bits for each row that is looked for."""
-
 WORD = 64
-"""Bits of a BIGINT."""
+"""Bits of a BIGINT, of which there is one for each row that is looked for."""
 
 MANY_ROWS, MOST_ROWS = 2_000, 500_000
 """Rows of a change from which on Spark may sort the table for them, and up to which their bits are little beside it."""
@@ -40,7 +37,7 @@ def filled(relation: str, rows: int, columns: Columns) -> str:
     return (
         f"SET VAR {VARIABLE} = (\n"
         f"SELECT TRANSFORM(ARRAY_SORT(COLLECT_LIST(STRUCT(r.id, COALESCE(s.bits, 0L) AS bits))), x -> x.bits)\n"
-        f"FROM RANGE({_words(rows)}) AS r LEFT JOIN (\n"
+        f"FROM RANGE({rows}) AS r LEFT JOIN (\n"
         f"  SELECT p DIV {WORD} AS word, BIT_OR(SHIFTLEFT(1L, CAST(p % {WORD} AS INT))) AS bits\n"
         f"  FROM (SELECT {_place(rows, columns)} AS p FROM {relation}) GROUP BY p DIV {WORD}\n"
         f") AS s ON r.id = s.word)"
@@ -53,11 +50,7 @@ def met(rows: int, columns: Columns) -> str:
     return f"GETBIT({VARIABLE}[CAST({place} DIV {WORD} AS INT)], CAST({place} % {WORD} AS INT)) = 1"
 
 
-def _words(rows: int) -> int:
-    return -(-rows * BITS_OF_ROW // WORD)
-
-
 def _place(rows: int, columns: Columns, prefix: str = "") -> str:
     """Equal values of two types have two hashes; of NULL a hash takes no notice."""
     values = ", ".join(f"CAST({prefix}{quoted(n)} AS {t})" for n, t in bounded(columns))
-    return f"PMOD(XXHASH64({values}), {_words(rows) * WORD}L)"
+    return f"PMOD(XXHASH64({values}), {rows * WORD}L)"

@@ -27,14 +27,13 @@ def printed_rows(relation: str, columns: Columns) -> str:
 
 def literal_rows(columns: Columns, rows: Sequence[Sequence[Value]]) -> str:
     """A query with these rows, of these types."""
+    listed = ",\n".join(_row(columns, row) for row in rows or [[None] * len(columns)])
     names = ", ".join(quoted(n) for n, _ in columns)
-    none = ", ".join(_literal(None, t) for _, t in columns)
-    if not rows:
-        return f"SELECT * FROM VALUES ({none}) AS r ({names}) WHERE FALSE"
-    listed = ",\n".join(
-        f"({', '.join(_literal(v, t) for v, (_, t) in zip(row, columns, strict=True))})" for row in rows
-    )
-    return f"SELECT * FROM VALUES\n{listed}\nAS r ({names})"
+    return f"SELECT * FROM VALUES\n{listed}\nAS r ({names}){'' if rows else ' WHERE FALSE'}"
+
+
+def _row(columns: Columns, values: Sequence[Value]) -> str:
+    return f"({', '.join(_literal(v, t) for v, (_, t) in zip(values, columns, strict=True))})"
 
 
 def _literal(value: Value, data_type: str) -> str:
