@@ -20,7 +20,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from integration_tests.own_process import shop_project
+from integration_tests.own_process import CLI, shop_project
 
 from .session import console_of
 
@@ -87,10 +87,14 @@ class Shop:
     @contextmanager
     def served(self) -> Iterator[float]:
         """A server of its store; the seconds until it was there."""
-        command = [sys.executable, "-c", "from dbt.adapters.spark_dynamic.cli import cli; cli()", "serve"]
         began = time.time()
         server = subprocess.Popen(
-            command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [*CLI, "serve"],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         try:
             assert server.stdout is not None

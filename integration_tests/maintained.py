@@ -11,10 +11,21 @@ from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.engine import Engine
 from dbt_spark_dynamic.commit.outcome import Outcome
 from dbt_spark_dynamic.commit.refresh import refresh
+from dbt_spark_dynamic.commit.remote import SqlEngine
 from dbt_spark_dynamic.commit.spec import Spec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def sql_engine(session: SparkSession, sent: Callable[[str], None] = lambda _: None) -> SqlEngine:
+    """The engine that has nothing but SQL, over a session. sent: told every statement before it runs."""
+
+    def execute(statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        frame = session.sql(statement)
+        return frame.columns, [tuple(row) for row in frame.collect()]
+
+    return SqlEngine(execute, sent)
 
 
 @dataclass

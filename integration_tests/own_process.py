@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+CLI = [sys.executable, "-c", "from dbt.adapters.spark_dynamic.cli import cli; cli()"]
+"""`dbt-dynamic`, of the Python that runs this."""
 
 
 def shop_project(folder: Path, files: Mapping[str, str], project: str = "") -> dict[str, str]:

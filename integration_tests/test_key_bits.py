@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from dbt_spark_dynamic.commit.engine import Engine
 from dbt_spark_dynamic.commit.outcome import Code
-from dbt_spark_dynamic.commit.remote import SqlEngine
-from integration_tests.maintained import Maintained
+from integration_tests.maintained import Maintained, sql_engine
 
 pytestmark = pytest.mark.usefixtures("large_tables")
 
@@ -32,15 +28,8 @@ def test_many_rows_are_found_by_their_bits(
     maintained: Maintained, name: str, sql_alone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dbt_spark_dynamic.sparksql.key_bits.MANY_ROWS", 20)
-
-    def execute(statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        frame = maintained.session.sql(statement)
-        return frame.columns, [tuple(row) for row in frame.collect()]
-
-    def by_sql(_: Engine) -> Engine:
-        return SqlEngine(execute, maintained.statements.append)
-
-    maintained.wrap = by_sql if sql_alone else None
+    if sql_alone:
+        maintained.wrap = lambda _: sql_engine(maintained.session, maintained.statements.append)
     maintained.sql(f"CREATE TABLE t USING delta AS {ROWS}(20000)")
     maintained.refresh(name, sql=MODELS[name])
     for statements in (

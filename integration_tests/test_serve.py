@@ -18,9 +18,8 @@ import yaml
 from dbt_spark_dynamic.embedded.served import Served, find, is_held
 from dbt_spark_dynamic.embedded.store import Store
 from integration_tests.conftest import TEST_CONF
-from integration_tests.own_process import shop_project
+from integration_tests.own_process import CLI, shop_project
 
-COMMAND = [sys.executable, "-c", "from dbt.adapters.spark_dynamic.cli import cli; cli()"]
 DBT = [sys.executable, "-c", "from dbt.cli.main import cli; cli()", "--no-use-colors"]
 SECONDS = 120
 
@@ -67,7 +66,7 @@ class Shop:
     def serve(self, said: Path, *options: str) -> tuple[subprocess.Popen[bytes], Served]:
         with said.open("w") as out:
             server = subprocess.Popen(
-                [*COMMAND, "serve", *options], cwd=self.folder, env=self.environment, stdout=out, stderr=out
+                [*CLI, "serve", *options], cwd=self.folder, env=self.environment, stdout=out, stderr=out
             )
         try:
             while not is_held(self.store):
@@ -106,7 +105,7 @@ def test_dbt_uses_it_with_the_profile_as_it_is(shop: Shop, server: tuple[subproc
     assert "CREATED" in shop.build(1)
     assert "INCREMENTAL" in shop.build(1, 2)
     assert f"served by {server[1].place}" in shop.run(DBT, "debug")
-    assert "additive" in shop.run(COMMAND, "explain", "totals")
+    assert "additive" in shop.run(CLI, "explain", "totals")
     assert shop.starts() == before
 
 
@@ -115,7 +114,7 @@ def test_a_second_one_and_a_profile_of_other_settings_are_refused(
 ) -> None:
     place = server[1].place
     assert f"served already, by {place}: use that one, or end it first: kill {server[1].pid}." in shop.run(
-        COMMAND, "serve", fails=True
+        CLI, "serve", fails=True
     )
     said = shop.run(DBT, "run", "--target", "large", fails=True)
     assert f"served by {place}, whose Spark was started with other values of driver_memory" in said

@@ -14,19 +14,12 @@ from dbt_spark_dynamic.commit.outcome import Code
 from dbt_spark_dynamic.commit.remote import SqlEngine
 from dbt_spark_dynamic.commit.spec import ChangeFeedPolicy
 from dbt_spark_dynamic.errors import ConfigError, ConflictError
-from integration_tests.maintained import Maintained
+from integration_tests.maintained import Maintained, sql_engine
 
 
 @pytest.fixture
 def tables(maintained: Maintained) -> Maintained:
-    def execute(statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        frame = maintained.session.sql(statement)
-        return frame.columns, [tuple(row) for row in frame.collect()]
-
-    def by_sql(_: Engine) -> SqlEngine:
-        return SqlEngine(execute, maintained.statements.append)
-
-    maintained.wrap = by_sql
+    maintained.wrap = lambda _: sql_engine(maintained.session, maintained.statements.append)
     maintained.sql("CREATE TABLE t (k INT, x DECIMAL(10,2)) USING delta")
     maintained.sql("INSERT INTO t VALUES (1, 10), (1, 10), (2, NULL), (NULL, 5)")
     return maintained
@@ -59,13 +52,7 @@ def test_a_table_is_maintained_by_sql_alone(tables: Maintained, sql: str, techni
 @pytest.mark.parametrize("sql_alone", [False, True])
 def test_what_is_pinned_is_computed_once(tables: Maintained, sql_alone: bool) -> None:
     """Spark does not find a cached query that has a WITH in one that has another."""
-    session = tables.session
-
-    def execute(statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        frame = session.sql(statement)
-        return frame.columns, [tuple(row) for row in frame.collect()]
-
-    engine: Engine = SqlEngine(execute, lambda _: None) if sql_alone else ClassicEngine(session)
+    engine: Engine = sql_engine(tables.session) if sql_alone else ClassicEngine(tables.session)
     ids = "WITH r AS (SELECT id, id % 7 AS x FROM RANGE(6000)) SELECT a.id, b.x FROM r a JOIN r b ON a.id = b.id"
     nested = "WITH p AS (SELECT * FROM pinned), q AS (SELECT * FROM p) SELECT p.x FROM p JOIN q ON p.id = q.id"
     assert engine.pin("pinned", ids, few=False) == 6000
@@ -78,7 +65,7 @@ def test_what_is_pinned_is_computed_once(tables: Maintained, sql_alone: bool) ->
         assert "InMemoryTableScan" in read or f"Scan In-memory table {name}" in read
     for name in ("nested", "pinned"):
         engine.unpin(name)
-    assert not session.catalog.tableExists("pinned")
+    assert not tables.session.catalog.tableExists("pinned")
 
 
 def test_an_append(tables: Maintained) -> None:

@@ -64,13 +64,12 @@ class Comparison:
 
     def run(self, peer: str, shape: Shape) -> Measured:
         if peer == FLINK:
-            said, peak = flink.maintain(self.workload, self._small, shape, self._folder)
+            said, peak = flink.maintain(self.workload, self._small, shape, self._log(f"{FLINK}-{shape.name}"))
         else:
             module = f"benchmarks.peers.{ON_SPARK[peer]}"
             arguments = [str(self.workload.folder), str(self.workload.batches), shape.name]
-            said, peak = measured(
-                [sys.executable, "-m", module, *arguments], self._log(f"{ON_SPARK[peer]}-{shape.name}")
-            )
+            log = self._log(f"{ON_SPARK[peer]}-{shape.name}")
+            said, peak = measured([sys.executable, "-m", module, *arguments], log)
         return Measured(shape.name, peer, said["seconds"], said["built"], peak, said["how"], said["different"])
 
     def _log(self, name: str) -> Path:

@@ -6,14 +6,13 @@ writer's, and no peer's.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..session import benchmark_session, console_of
-from .process import MEASURED
+from .process import MEASURED, say
 from .workload import Workload
 
 if TYPE_CHECKING:
@@ -67,4 +66,4 @@ if __name__ == "__main__":
     folder, rows, changes, batches = sys.argv[1:]
     with benchmark_session(console_of(120)) as (session, _):
         seconds = write(session, Workload(Path(folder), int(rows), int(changes), int(batches)))
-        print(json.dumps({MEASURED: seconds}))
+        say({MEASURED: seconds})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from integration_tests.maintained import Maintained
 
 from ..session import benchmark_session, console_of
 from .base import SCHEMA, register
-from .ours import say
+from .process import in_batches, say
 from .shapes import NAMED, Shape
 
 if TYPE_CHECKING:
@@ -33,16 +32,11 @@ DEFINITION = "CREATE MATERIALIZED VIEW m USING parquet AS {sql}"
 def update(folder: Path, batches: int, shape: Shape) -> None:
     with benchmark_session(console_of(120)) as (spark, store), connected(spark) as remote:
         register(spark, folder)
-        built, took = 0.0, list[float]()
-        for n in range(batches + 1):
-            started = time.perf_counter()
-            run(remote, shape.batch_sql.replace("FROM orders", f"FROM orders VERSION AS OF {n}"), store)
-            seconds = time.perf_counter() - started
-            if n:
-                took.append(seconds)
-            else:
-                built = seconds
-        say({"seconds": sum(took), "each": took, "built": built, "how": "computed anew"})
+        dated = "FROM orders VERSION AS OF {}"
+        took = in_batches(
+            batches, lambda n: run(remote, shape.batch_sql.replace("FROM orders", dated.format(n)), store)
+        )
+        say({**took, "how": "computed anew"})
         say({"different": Maintained(spark, SCHEMA, {"m": shape.batch_sql}).difference("m")})
 
 

@@ -58,7 +58,7 @@ def install() -> None:
         )  # fmt: skip
 
 
-def maintain(workload: Workload, small: Workload, shape: Shape, folder: Path) -> tuple[dict, int]:
+def maintain(workload: Workload, small: Workload, shape: Shape, log: Path) -> tuple[dict, int]:
     """What the job said and its peak of memory. Its result over the small workload is compared with DuckDB's."""
     job = {
         "folder": str(workload.folder),
@@ -69,7 +69,7 @@ def maintain(workload: Workload, small: Workload, shape: Shape, folder: Path) ->
         "temporal": bool(shape.plain),
         "jars": [JAR.as_uri()],
     }
-    path = folder / "flink.json"
+    path = log.with_suffix(".json")
     path.write_text(json.dumps(job))
     # Its reader of Parquet takes Hadoop from whoever has it.
     hadoop = ":".join(str(jar) for jar in SPARK_JARS.glob("hadoop-client-*.jar"))
@@ -80,7 +80,7 @@ def maintain(workload: Workload, small: Workload, shape: Shape, folder: Path) ->
     }
     said, peak = measured(
         [str(ENVIRONMENT / "bin" / "python"), str(JOB), str(path)],
-        folder / f"flink-{shape.name.replace(' ', '-')}.log",
+        log,
         environment,
     )
     told, expected = [Decimal(v) for v in said["checksum"]], expected_sums(small, shape)

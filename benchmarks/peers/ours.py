@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import time
-from collections import Counter
 from pathlib import Path
 
 from dbt_spark_dynamic.reading.relations import Versioning
@@ -13,6 +10,7 @@ from integration_tests.maintained import Maintained
 
 from ..session import benchmark_session, console_of
 from .base import SCHEMA, register
+from .process import in_batches, say
 from .shapes import NAMED, Shape
 
 RATES = {f"{SCHEMA}.rates": Versioning(("currency",))}
@@ -23,23 +21,17 @@ def maintain(folder: Path, batches: int, shape: Shape) -> None:
         register(spark, folder)
         tables = Maintained(spark, SCHEMA)
         options = {"sql": shape.sql, "unique_key": shape.unique_key, "versionings": RATES if shape.plain else {}}
-        built, took, techniques = 0.0, list[float](), Counter[str]()
-        for n in range(batches + 1):
-            started = time.perf_counter()
+        techniques: dict[str, None] = {}
+
+        def refresh(n: int) -> None:
             outcome = tables.refresh("m", **options, until={f"{SCHEMA}.orders": n})
-            seconds = time.perf_counter() - started
             if n:
-                took.append(seconds)
-                techniques[outcome.technique] += 1
-            else:
-                built = seconds
-        say({"seconds": sum(took), "each": took, "built": built, "how": " ".join(techniques)})
+                techniques[outcome.technique] = None
+
+        took = in_batches(batches, refresh)
+        say({**took, "how": " ".join(techniques)})
         tables.models["m"] = shape.batch_sql
         say({"different": tables.difference("m")})
-
-
-def say(facts: dict[str, object]) -> None:
-    print(json.dumps(facts), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""A peer's process: what it says in lines of JSON, and the most memory that it and its children held meanwhile."""
+"""A peer's process: what it says in lines of JSON, and the most memory that it and its children held meanwhile.
+
+say, in_batches     for the process itself
+measured            for who starts it
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ import json
 import os
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +20,22 @@ MEASURED = "seconds"
 
 INTERVAL = 0.2
 MINUTES = 12
+
+
+def say(facts: Mapping[str, object]) -> None:
+    print(json.dumps(facts), flush=True)
+
+
+def in_batches(batches: int, refresh: Callable[[int], None]) -> dict[str, Any]:
+    """The seconds that it took to build, to bring up to each batch, and to all of them. refresh: given the batch, 0
+    for what is built."""
+    took = []
+    for n in range(batches + 1):
+        started = time.perf_counter()
+        refresh(n)
+        took.append(time.perf_counter() - started)
+    built, *each = took
+    return {MEASURED: sum(each), "each": each, "built": built}
 
 
 class PeerFailed(Exception):

@@ -15,7 +15,7 @@ from integration_tests.maintained import Maintained
 
 from ..session import benchmark_session, console_of
 from .base import SCHEMA, register
-from .ours import say
+from .process import say
 from .shapes import NAMED, Shape
 
 BY_HAND = ("group by",)
