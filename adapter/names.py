@@ -16,6 +16,12 @@ OLDER = f"{PREFIX}older"
 PRESENT = f"{PREFIX}present"
 """In an upsert: true where the key has a row now, false where it has none any more."""
 
+REPLACES = f"{PREFIX}replaces"
+"""In an upsert by a key that is only expected: whether the table must have a row of the key, or must have none."""
+
+NOT_UNIQUE = f"{PREFIX}not_unique"
+"""What such an upsert fails with where it is otherwise."""
+
 OP = f"{PREFIX}op"
 """In a retraction: 'D' removes every copy of a row, 'I' adds one copy."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -18,6 +18,7 @@ from .algebra.connect import connected
 from .algebra.emission import Emission, emitted
 from .algebra.expressions import columns
 from .algebra.kept import is_kept, ripening
+from .algebra.keys import SourceKeys
 from .algebra.nodes import Node, Project
 from .algebra.prune import prune
 from .algebra.show import show
@@ -45,7 +46,8 @@ class Model:
     columns: names and Spark types of the result; sources: every table it reads, views expanded; node: its algebra,
     None where it is refused; refusal: then why; fingerprint: the same for SELECTs that mean the same to us;
     tree: the SQL, views expanded, for a recompute of what is refused (None if it cannot be parsed); emission: when the
-    results of its windows are made, None where they are what the rows are at any time.
+    results of its windows are made, None where they are what the rows are at any time; expected_keys: of its sources,
+    as far as the project expects columns of them to be unique.
     """
 
     sql: str
@@ -56,6 +58,7 @@ class Model:
     refusal: Refusal | None = None
     tree: exp.Expression | None = None
     emission: Emission | None = None
+    expected_keys: SourceKeys = field(default_factory=dict)
 
     @property
     def kept(self) -> bool:
@@ -129,7 +132,10 @@ def compile_model(
         named = ripening(whole) if joined_once else whole
         named = emitted(named, emission) if emission is not None else named
         fingerprint = digest((show(named), result))
-        return Model(sql, result, dict(lowering.sources), fingerprint, node=named, tree=tree, emission=emission)
+        return Model(
+            sql, result, dict(lowering.sources), fingerprint, node=named, tree=tree, emission=emission,
+            expected_keys=lowering.expected_keys,
+        )  # fmt: skip
     except Bug as bug:
         # A table that is computed whole is right, if slow; one that is not there helps nobody.
         refusal = Refusal("the SELECT", f"is read wrongly here ({bug.what})", "please report it")

@@ -24,10 +24,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize(("name", "sql_alone"), [*((name, False) for name in MODELS), ("retract", True)])
-def test_many_rows_are_found_by_their_bits(
-    maintained: Maintained, name: str, sql_alone: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dbt_spark_dynamic.sparksql.key_bits.MANY_ROWS", 20)
+def test_many_rows_are_found_by_their_bits(maintained: Maintained, name: str, sql_alone: bool) -> None:
     if sql_alone:
         maintained.wrap = lambda _: sql_engine(maintained.session, maintained.statements.append)
     maintained.sql(f"CREATE TABLE t USING delta AS {ROWS}(20000)")

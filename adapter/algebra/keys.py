@@ -14,6 +14,21 @@ SourceKeys = Mapping[str, tuple[str, ...]]
 """Source -> columns known to be unique in it (the key by which we maintain it ourselves)."""
 
 
+def in_source(node: Node, shown: tuple[str, ...]) -> tuple[str, tuple[str, ...]] | None:
+    """The table whose columns these are, and what it calls them, where rows of one table are only chosen and named."""
+    names = [next((n for n in node.columns if n.lower() == name.lower()), None) for name in shown]
+    while isinstance(node, Project | Filter | Semi | Window):
+        if isinstance(node, Project):
+            outputs = dict(node.outputs)
+            names = [outputs[n].column if n is not None else None for n in names]
+        node = node.child
+    if not isinstance(node, Scan):
+        return None
+    columns = dict(node.outputs)
+    found = tuple(columns[n] for n in names if n in columns)
+    return (node.source, found) if len(found) == len(shown) else None
+
+
 @singledispatch
 def unique_key(node: Node, sources: SourceKeys) -> tuple[str, ...] | None:
     """Columns no two rows agree on; () where there is at most one row; None where no such columns are known."""

@@ -15,17 +15,17 @@ from ..changes.literal_keys import Values, asked_for, with_literal_keys
 from ..changes.partials import HELD as HELD_PARTIALS
 from ..changes.partials import PARTIALS
 from ..errors import TargetError
-from ..names import COPIES, PREFIX, WEIGHT
+from ..names import COPIES, NOT_UNIQUE, PREFIX, WEIGHT
 from ..reading.relations import Columns
 from ..sparksql import key_bits
 from ..sparksql import statements as sql
 from ..sparksql.render import Renderer
 from . import problems
 from .computed import Computed
-from .engine import Engine, Written
+from .engine import Engine, SqlError, Written
 from .held import held
 from .incremental import Incremental
-from .ledger import Entry
+from .ledger import Entry, ExpectedKey
 from .measure import Measure
 from .spec import ChangelogMode, Spec
 
@@ -38,19 +38,24 @@ class NotHeld(TargetError):
     last digits of a floating-point sum. Nothing was written."""
 
 
+class NotUnique(Exception):
+    """The key that the project expects is none; says so. Nothing was written."""
+
+
 class Dearer(Exception):
     """The table is sooner written anew than brought up to date by what changed; says why. Nothing was written."""
 
 
 @dataclass(frozen=True)
 class Applied:
-    """too_late: how many changed rows no result is made of any more."""
+    """too_late: how many changed rows no result is made of any more; note: what the user is told of it."""
 
     technique: str
     inserted: int
     updated: int
     deleted: int
     too_late: int = 0
+    note: str | None = None
 
 
 @dataclass
@@ -59,7 +64,7 @@ class Applier:
     commit: runs the one write under the ledger entry; check_unique: raises if the query has rows; measure: what is
     asked about what was computed; small: tables that are sooner read whole than looked at for a few keys; types: of
     the columns of the tables that are read; weigh: told how many rows of the table are to be made again, raises Dearer
-    if that is too many.
+    if that is too many; expected: a key that only the project says the rows have, where they are merged as a whole.
     """
 
     engine: Engine
@@ -74,6 +79,7 @@ class Applier:
     small: Collection[str]
     types: Types
     weigh: Callable[[int], None] = field(default=lambda rows: None, kw_only=True)
+    expected: ExpectedKey | None = field(default=None, kw_only=True)
 
     @property
     def names(self) -> list[str]:
@@ -234,12 +240,57 @@ class Applier:
             self.check_unique(sql.duplicates_after_change(self.spec.target, CHANGE, self.checked))
         if not left:
             name = technique or "append"
-            self._write(name, sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names))
+            insert = sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names)
+            if (found := self._unexpected_rows()) is not None:
+                self._unexpecting()._write(name, insert)
+                return Applied(name, came, 0, 0, note=found)
+            self._write(name, insert)
             return Applied(name, came, 0, 0)
         self.weigh(max(came, left))
         if self.key:
             upserts = pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
             return self._upsert(self.key, technique or "merge", upserts)
+        if self.expected is None or self.expected.holds is False:
+            return self._retract(pin, technique, came, left)
+        try:
+            return self._by_expected_key(self.expected.columns, pin, technique)
+        except NotUnique as found:
+            return replace(self._unexpecting()._retract(pin, technique, came, left), note=str(found))
+
+    def _unexpecting(self) -> Applier:
+        """As if no key were expected, until the table is made anew."""
+        assert self.expected is not None
+        return replace(self, entry=replace(self.entry, expected_key=replace(self.expected, holds=False)))
+
+    def _unexpected_rows(self) -> str | None:
+        """What there is to say of rows that come and have a key that is there already, where the key is known to have
+        been one so far."""
+        if self.expected is None or not self.expected.holds:
+            return None
+        key = self.expected.columns
+        query = sql.duplicates_after_change(self.spec.target, CHANGE, key, self._bounds(CHANGE, key, ""))
+        found = self.measure.examples(query)
+        return problems.unexpected(self.spec, key, found) if found else None
+
+    def _by_expected_key(self, key: tuple[str, ...], pin: Callable[[str, str], int], technique: str | None) -> Applied:
+        """By a key that the rows have only if the project is right, which is verified: of the table's rows the first
+        time, and from then on of those that come. Raises NotUnique, with nothing written."""
+        assert self.expected is not None
+        if not self.expected.holds:
+            found = self.measure.examples(sql.duplicates_in(f"SELECT {sql.listed(key)} FROM {self.spec.target}", key))
+            if found:
+                raise NotUnique(problems.unexpected(self.spec, key, found))
+        entry = replace(self.entry, expected_key=ExpectedKey(key, True))
+        try:
+            upserts = pin("upserts", sql.upserts_as_expected(CHANGE, key, self.names))
+            return replace(self, entry=entry)._upsert(key, technique or "merge", upserts, as_expected=True)
+        except SqlError as error:
+            if NOT_UNIQUE in str(error):
+                raise NotUnique(problems.unexpected(self.spec, key)) from error
+            raise
+
+    def _retract(self, pin: Callable[[str, str], int], technique: str | None, came: int, left: int) -> Applied:
+        """By whole rows, with as many copies of each as there are."""
         bits = self._bits(sql.rows_that_left(CHANGE), self.names, left)
         pin("held", sql.copies_held(self.spec.target, CHANGE, self.columns, bits))
         self._check_held()
@@ -248,14 +299,19 @@ class Applier:
         self._write(name, sql.merge_retractions(self.spec.target, CHANGE, HELD, self.columns, bounds))
         return Applied(name, came, 0, left)
 
-    def _upsert(self, key: tuple[str, ...], technique: str, rows: int, upserts: str = UPSERTS) -> Applied:
-        """upserts: their relation, or a query in parentheses."""
+    def _upsert(
+        self, key: tuple[str, ...], technique: str, rows: int, upserts: str = UPSERTS, *, as_expected: bool = False
+    ) -> Applied:
+        """upserts: their relation, or a query in parentheses; as_expected: whether these say which keys the table must
+        have, and that it is a failure if it is otherwise."""
         if rows == 0:
             return self._nothing()
         comparable = [n for n, t in self.columns if problems.comparable(t)]
         key = self._found_by(key)
         bounds = self._bounds(upserts, key, self._bits(upserts, key, rows))
-        merge = sql.merge_upserts(self.spec.target, upserts, key, self.names, comparable, bounds)
+        merge = sql.merge_upserts(
+            self.spec.target, upserts, key, self.names, comparable, bounds, as_expected=as_expected
+        )
         written = self._write(technique, merge)
         return Applied(technique, written.inserted, written.updated, written.deleted)
 
@@ -270,7 +326,7 @@ class Applier:
         """Which rows of the table may have a key of the relation, which has so many; nothing where that is not worth
         knowing."""
         columns = self._typed(key)
-        if self.spec.target in self.small or not key_bits.worth_setting(rows, columns):
+        if self.spec.target in self.small or not self.measure.told_by_bits(rows, columns):
             return ""
         for statement in (key_bits.DECLARED, key_bits.filled(relation, rows, columns)):
             self.engine.write(statement, {})

@@ -16,16 +16,18 @@ class SessionCatalog:
     """A Catalog for reading; keeps the state of every table it has seen: one refresh sees one version of each.
 
     versionings: by dotted name, what is declared of versions that relations hold; until: table -> the version as which
-    it is seen, where it is not the latest."""
+        it is seen, where it is not the latest; expected_keys: by dotted name, columns expected to be unique."""
 
     def __init__(
         self,
         engine: Engine,
         versionings: Mapping[str, Versioning] | None = None,
         until: Mapping[str, int] | None = None,
+        expected_keys: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         self._engine, self._until = engine, until or {}
         self._versionings = {_plain(name): v for name, v in (versionings or {}).items()}
+        self._expected_keys = {_plain(name): key for name, key in (expected_keys or {}).items()}
         self._seen: dict[tuple[str, ...], Relation] = {}
         self.tables: dict[str, Table] = {}
 
@@ -38,11 +40,15 @@ class SessionCatalog:
                     f"the relation {'.'.join(parts)} does not exist.", remedy="build it first, or correct its name"
                 )
             self.tables.setdefault(found.name, self._seen_as(found))
-            versioning = self._versionings.get(_plain(found.name))
+            versioning, key = self._versionings.get(_plain(found.name)), self.expected_key(found.name)
             self._seen[parts] = Relation(
-                found.name, found.kind, found.columns, found.view, found.provider, versioning
+                found.name, found.kind, found.columns, found.view, found.provider, versioning, key
             )  # fmt: skip
         return self._seen[parts]
+
+    def expected_key(self, name: str) -> tuple[str, ...]:
+        """Columns of a table or view that are expected to be unique in it, () if nobody expects any to be."""
+        return self._expected_keys.get(_plain(name), ())
 
     @property
     def says_all(self) -> bool:

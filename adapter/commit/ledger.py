@@ -44,6 +44,14 @@ class HeldRows:
 
 
 @dataclass(frozen=True)
+class ExpectedKey:
+    """A key that the project expects the table's rows to have. holds: whether they do, None if nobody has looked."""
+
+    columns: tuple[str, ...]
+    holds: bool | None = None
+
+
+@dataclass(frozen=True)
 class Entry:
     """One refresh.
 
@@ -57,7 +65,8 @@ class Entry:
     For what the next refreshes are expected to take: started: in milliseconds since 1970, by the clock of the client;
     size: bytes of the sources' data files; rows: that the table had before; share: of the rows, those that were new,
     None if unknown; past: what refreshes before this one took. How long this one took, only its commit says. partials:
-    what the next refresh adds to, where the table does not show it; None if there is no such thing.
+    what the next refresh adds to, where the table does not show it; None if there is no such thing. expected_key: what
+    the next refresh may tell rows apart by; None where they have another key, or none is expected.
     """
 
     sources: Mapping[str, Consumed]
@@ -79,6 +88,7 @@ class Entry:
     share: float | None = None
     past: Past = field(default_factory=Past)
     partials: HeldRows | None = None
+    expected_key: ExpectedKey | None = None
     refresh: str = field(default_factory=lambda: uuid.uuid4().hex)
     format: int = LEDGER_FORMAT
 
@@ -105,6 +115,8 @@ class Entry:
             if (held := fields.get("partials")) is not None:
                 rows = held["rows"]
                 fields["partials"] = HeldRows(held["of"], tuple(map(tuple, rows)) if rows is not None else None)
+            if (key := fields.get("expected_key")) is not None:
+                fields["expected_key"] = ExpectedKey(tuple(key["columns"]), key["holds"])
             return cls(**{**fields, "past": Past(**took)})
         except (ValueError, KeyError, TypeError):
             return None

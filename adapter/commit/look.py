@@ -25,7 +25,7 @@ from .clock import reading
 from .engine import Engine, Table
 from .held import name_of, worth_keeping
 from .history import read_commit
-from .ledger import Entry, HeldRows, Position, find
+from .ledger import Entry, ExpectedKey, HeldRows, Position, find
 from .sources import commits_between
 from .spec import ChangelogMode, RefreshMode, Spec
 from .watermark import Watermark, sides_of, untimed, watermark
@@ -48,7 +48,8 @@ class Seen:
     is only declared, and must be verified; source_keys: keys of the sources that are dynamic tables; definition: what
     the table is made by, as a digest; position: where its ledger stands, None without one; clock: what the model reads
     of it, now; newest: the newest times that its watermark is made of; settings: of the session, as `meaning_of`;
-    partials: what the ledger is to keep rows of, None for nothing."""
+    partials: what the ledger is to keep rows of, None for nothing; expected_key: where rows have no other, one that the
+    project expects, and what is known of it."""
 
     target: Table | None
     catalog: SessionCatalog
@@ -62,6 +63,7 @@ class Seen:
     newest: Mapping[str, int] = field(default_factory=dict)
     settings: Settings = ()
     partials: Partials | None = None
+    expected_key: ExpectedKey | None = None
 
     @property
     def entry(self) -> Entry | None:
@@ -121,7 +123,8 @@ def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> 
     """Writes nothing. until: table -> the version up to which it is consumed, where it is not the latest.
 
     Raises DynamicTableError for what cannot be maintained, SqlError for what Spark refuses."""
-    target, catalog = engine.table(spec.target), SessionCatalog(engine, spec.versionings, until)
+    target = engine.table(spec.target)
+    catalog = SessionCatalog(engine, spec.versionings, until, spec.expected_keys)
     _check_target(target, spec)
     problems.check_properties(spec)
     model = _read(spec, engine, catalog)
@@ -146,7 +149,22 @@ def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> 
     if WATERMARK in read:
         reached = _watermark(seen, spec, engine)
         seen = replace(seen, clock={**seen.clock, **reached.reading()}, newest=reached.newest)
-    return replace(seen, partials=_partials(seen, engine))
+    expected = _expected_key(seen, spec) if key is None and spec.changelog_mode is ChangelogMode.AUTO else None
+    return replace(seen, partials=_partials(seen, engine), expected_key=expected)
+
+
+def _expected_key(seen: Seen, spec: Spec) -> ExpectedKey | None:
+    """A key that the project expects of the table itself, or that follows from what it expects of the sources."""
+    model = seen.model
+    names = {n.lower(): n for n, t in model.columns if problems.comparable(t) and t != "void"}
+    key = seen.catalog.expected_key(spec.target)
+    if not key and model.node is not None:
+        key = unique_key(model.node, {**model.expected_keys, **seen.source_keys}) or ()
+    columns = tuple(names[c.lower()] for c in key if c.lower() in names)
+    if not columns or len(columns) < len(key):
+        return None
+    known = seen.entry.expected_key if seen.entry is not None else None
+    return known if known is not None and known.columns == columns else ExpectedKey(columns)
 
 
 def _partials(seen: Seen, engine: Engine) -> Partials | None:

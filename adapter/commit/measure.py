@@ -8,6 +8,7 @@ from typing import Any
 from ..changes.literal_keys import Values
 from ..names import WEIGHT
 from ..reading.relations import Columns
+from ..sparksql import key_bits
 from ..sparksql import statements as sql
 from ..sparksql.bounds import between, bounds_of, values_in, values_of
 from ..sparksql.literal_rows import printed_rows
@@ -34,6 +35,10 @@ class Measure:
         """Where in the table the rows with the relation's values are, as a condition; empty if nothing says it."""
         query = bounds_of(relation, columns)
         return between(columns, self._engine.rows(query)[0]) if query else ""
+
+    def told_by_bits(self, rows: int, columns: Columns) -> bool:
+        """Whether the table's rows that so many others may mean are told by bits."""
+        return key_bits.worth_setting(rows, columns)
 
     def values(self, relation: str, columns: Sequence[str], rows: int) -> Mapping[str, Values]:
         """What is in each column of a computed relation, where literals can say it. rows: that it has."""

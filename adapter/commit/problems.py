@@ -300,14 +300,27 @@ def append_retracts(rows: list[tuple[Any, ...]], spec: Spec) -> ConfigError:
 
 
 def not_unique(rows: list[tuple[Any, ...]], key: tuple[str, ...], spec: Spec) -> ConfigError:
-    sample = "; ".join(
-        f"({', '.join(f'{k}={v!r}' for k, v in zip(key, row, strict=False))}) has {row[-1]} rows" for row in rows
-    )
     return ConfigError(
         f"unique_key ({', '.join(key)}) is not unique in the result.",
         where=spec.place,
-        why=f"for example {sample}",
+        why=f"for example {_counted(rows, key)}",
         remedy="declare columns that are unique together, deduplicate in the SELECT, or leave unique_key out",
+    )
+
+
+def unexpected(spec: Spec, key: tuple[str, ...], rows: list[tuple[Any, ...]] | None = None) -> str:
+    """What the user is told of a key that the project expects and the table has not. rows: some that share one, with
+    how many they are."""
+    example = f", for example {_counted(rows, key)}" if rows else ""
+    return (
+        f"({', '.join(key)}) is not unique in {spec.target}{example}, although a test, a constraint or a unique_key of "
+        "the project says so. Its rows are merged as a whole until it is rebuilt, which is right and takes longer."
+    )
+
+
+def _counted(rows: list[tuple[Any, ...]], key: tuple[str, ...]) -> str:
+    return "; ".join(
+        f"({', '.join(f'{k}={v!r}' for k, v in zip(key, row, strict=False))}) has {row[-1]} rows" for row in rows
     )
 
 

@@ -36,7 +36,7 @@ from .held import NotKept, name_of
 from .history import Commit, read_commit
 from .incremental import Incremental
 from .layout import taking_its_place
-from .ledger import REWRITE, Consumed, Entry, HeldRows
+from .ledger import CREATE, REWRITE, Consumed, Entry, HeldRows
 from .look import KEY_PROPERTY, Seen, is_large, look
 from .measure import Measure
 from .outcome import Code, Outcome
@@ -165,7 +165,7 @@ class Refresh:
         instead = taking_its_place(self.spec, self.target)
         into = aside(self.spec.target) if instead else self.spec.target
         base = self.target.version if self.target is not None and not instead else -1
-        entry = self._entry("create", reason, uuid.uuid4().hex, 1, -1, None)
+        entry = self._entry(CREATE, reason, uuid.uuid4().hex, 1, -1, None)
         properties = {**DEFAULT_PROPERTIES, **created_with(self.spec), CHANGE_FEED: "true"}
         if self.key:
             properties[KEY_PROPERTY] = "\n".join(self.key)
@@ -318,7 +318,7 @@ class Refresh:
     def _applier(self, entry: Entry) -> Applier:
         return Applier(
             self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique,
-            self.measure, self._small(), self.seen.types,
+            self.measure, self._small(), self.seen.types, expected=self.seen.expected_key,
         )  # fmt: skip
 
     def _small(self) -> frozenset[str]:
@@ -397,6 +397,7 @@ class Refresh:
             sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in,
             self.clock, self._recorded(), self.newest, self._asked(), self.started, size_of_sources(self.seen),
             self._held(), past=self._past(), partials=self.unkept if base >= 0 else None,
+            expected_key=self.seen.expected_key if technique not in (CREATE, REWRITE) else None,
         )  # fmt: skip
 
     def _asked(self) -> str:
@@ -434,6 +435,8 @@ class Refresh:
         return {"notes": tuple(self.notes), "altered": self.altered}
 
     def _outcome(self, code: Code, new: Entry, old: Entry, applied: Applied, rows_in: int | None) -> Outcome:
+        if applied.note is not None:
+            self.notes.append(applied.note)
         return Outcome(
             code, applied.technique if code is Code.INCREMENTAL else "recompute", new.reason, rows_in,
             applied.inserted, applied.updated, applied.deleted, self._versions(old), ignored=applied.too_late,

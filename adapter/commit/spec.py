@@ -72,7 +72,8 @@ class Spec:
     declare of their versions, by dotted name; late_by: None where late versions correct what was joined, else how late
     rows and versions may come before they are ignored, as an interval in SQL; emission: when the results of windows are
     made, None where they are what the rows are at any time; with it, late_by is how late rows may come before a window
-    is taken to be complete, and None at processing time; sink_by_key: whether a sink takes its changes by key.
+    is taken to be complete, and None at processing time; sink_by_key: whether a sink takes its changes by key;
+    expected_keys: by dotted name, columns that the project expects to be unique in a table or view, in this one too.
     """
 
     target: str
@@ -98,6 +99,7 @@ class Spec:
     emission: Emission | None = None
     may_rebuild: bool = True
     sink_by_key: bool = False
+    expected_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 UNITS = ("second", "minute", "hour", "day", "week")

@@ -24,6 +24,7 @@ from ..commit.decide import (
     size_of_sources,
 )
 from ..commit.engine import Engine, SqlError
+from ..commit.ledger import ExpectedKey
 from ..commit.look import Seen, look
 from ..commit.outcome import Code
 from ..commit.spec import ChangelogMode, Spec
@@ -229,6 +230,8 @@ def _key(seen: Seen, spec: Spec) -> str:
         by_row = spec.changelog_mode in (ChangelogMode.RETRACT, ChangelogMode.APPEND)
         if by_row and derived is not None:
             return f"none is used, because changelog_mode='{spec.changelog_mode.value}' is set"
+        if seen.expected_key is not None:
+            return _expected(seen.expected_key)
         return "none: no columns are known to be unique in the result; unique_key can declare some"
     if not seen.key:
         return "none is needed: there is at most one row"
@@ -240,6 +243,13 @@ def _key(seen: Seen, spec: Spec) -> str:
     if seen.checked:
         origin += f"; unique_key ({', '.join(seen.checked)}) is checked at every refresh"
     return origin
+
+
+def _expected(key: ExpectedKey) -> str:
+    listed = ", ".join(key.columns)
+    if key.holds is False:
+        return f"none: ({listed}) was found not to be unique, although the project expects it to be"
+    return f"({listed}), as the project expects by a test, a constraint or a unique_key; verified at every refresh"
 
 
 def _origin(node: Node, sources: SourceKeys) -> str:
@@ -260,7 +270,8 @@ def _changelog(spec: Spec, seen: Seen, shape: ChangePlan | None) -> str:
     mode = spec.changelog_mode
     if mode is not ChangelogMode.AUTO:
         return f"{mode.value}, as set by changelog_mode"
-    if seen.key is None:
+    expected = seen.expected_key is not None and seen.expected_key.holds is not False
+    if seen.key is None and not expected:
         return "retract: exact copies of rows come and go; append where none go"
     if shape is not None and shape.shape is Shape.SIGNED:
         return "upsert by the key; append where no row goes"

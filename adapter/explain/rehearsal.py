@@ -135,6 +135,10 @@ class Assumed(Measure):
         row = [value for n, _ in bounded(columns) for value in (f"<least {n}>", f"<greatest {n}>", False)]
         return between(columns, row)
 
+    def told_by_bits(self, rows: int, columns: Columns) -> bool:
+        """How many rows change is not assumed."""
+        return False
+
     def values(self, relation: str, columns: Sequence[str], rows: int) -> Mapping[str, Values]:
         """Which keys are said as literals is not assumed: the conditions follow from the joins beside them."""
         return {}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, column, columns
+from ..algebra.keys import in_source
 from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Project, Scan, UnionAll, Unit
 from ..dialect import as_of
 from .aggregates import over
@@ -59,12 +60,14 @@ JOINS = {
 @dataclass
 class Lowering:
     """ask: what types the engine says that a relation has; deterministic: the user's own functions that give equal
-    values for equal arguments; sources: every table that is read; typer: the types of any relation read so far."""
+    values for equal arguments; sources: every table that is read; expected_keys: columns that the project expects to be
+    unique in these, by itself or by a view of it; typer: the types of any relation read so far."""
 
     catalog: Catalog
     ask: Typer
     deterministic: frozenset[str] = frozenset()
     sources: dict[str, Relation] = field(default_factory=dict)
+    expected_keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
     typer: Typer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -416,6 +419,8 @@ class Lowering:
         if relation.kind is Kind.VIEW:
             return self._view(relation), qualifiers
         self.sources[relation.name] = relation
+        if relation.expected_key:
+            self.expected_keys[relation.name] = relation.expected_key
         outputs = tuple((name, name) for name, _ in relation.columns)
         return Scan(relation.name, tree.alias or tree.name, outputs), qualifiers
 
@@ -429,7 +434,11 @@ class Lowering:
             (name, column(by_name[shown.lower()]))
             for (name, _), shown in zip(relation.columns, expanded.outputs or node.columns, strict=True)
         ]
-        return Project(node, tuple(outputs))
+        view = Project(node, tuple(outputs))
+        if relation.expected_key and (found := in_source(view, relation.expected_key)) is not None:
+            # Of a view that leaves rows out it says less of the table. It is verified anyway, where the rows end up.
+            self.expected_keys.setdefault(*found)
+        return view
 
 
 def _of_result(by: exp.Expression, result: Node) -> exp.Expression:

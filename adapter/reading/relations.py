@@ -51,7 +51,7 @@ class Versioning:
 @dataclass(frozen=True)
 class Relation:
     """name: dotted and complete, the identity of a source; provider: its format, for messages; versioning: as far as
-    anything is declared."""
+    anything is declared; expected_key: columns that the project expects to be unique in it, () if it does of none."""
 
     name: str
     kind: Kind
@@ -59,6 +59,7 @@ class Relation:
     view: View | None = None
     provider: str = ""
     versioning: Versioning | None = None
+    expected_key: tuple[str, ...] = ()
 
 
 class Catalog(Protocol):

@@ -17,10 +17,13 @@ from .statements import quoted
 VARIABLE = f"session.{PREFIX}key_bits"
 
 WORD = 64
-"""Bits of a BIGINT, of which there is one for each row that is looked for."""
+"""Bits of a BIGINT, of which there is one for each row that is looked for, and LEAST_WORDS for few rows."""
 
-MANY_ROWS, MOST_ROWS = 2_000, 500_000
-"""Rows of a change from which on Spark may sort the table for them, and up to which their bits are little beside it."""
+LEAST_WORDS = 256
+
+MANY_ROWS, MOST_ROWS = 16, 500_000
+"""Rows of a change from which on they are likely to lie all over a table, where bounds skip no file of it, and up to
+which their bits are little beside it."""
 
 DECLARED = f"DECLARE OR REPLACE VARIABLE {VARIABLE} ARRAY<BIGINT>"
 """It stays until the next one takes its place, or the session ends."""
@@ -37,7 +40,7 @@ def filled(relation: str, rows: int, columns: Columns) -> str:
     return (
         f"SET VAR {VARIABLE} = (\n"
         f"SELECT TRANSFORM(ARRAY_SORT(COLLECT_LIST(STRUCT(r.id, COALESCE(s.bits, 0L) AS bits))), x -> x.bits)\n"
-        f"FROM RANGE({rows}) AS r LEFT JOIN (\n"
+        f"FROM RANGE({_words(rows)}) AS r LEFT JOIN (\n"
         f"  SELECT p DIV {WORD} AS word, BIT_OR(SHIFTLEFT(1L, CAST(p % {WORD} AS INT))) AS bits\n"
         f"  FROM (SELECT {_place(rows, columns)} AS p FROM {relation}) GROUP BY p DIV {WORD}\n"
         f") AS s ON r.id = s.word)"
@@ -53,4 +56,8 @@ def met(rows: int, columns: Columns) -> str:
 def _place(rows: int, columns: Columns, prefix: str = "") -> str:
     """Equal values of two types have two hashes; of NULL a hash takes no notice."""
     values = ", ".join(f"CAST({prefix}{quoted(n)} AS {t})" for n, t in bounded(columns))
-    return f"PMOD(XXHASH64({values}), {rows * WORD}L)"
+    return f"PMOD(XXHASH64({values}), {_words(rows) * WORD}L)"
+
+
+def _words(rows: int) -> int:
+    return max(rows, LEAST_WORDS)

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from ..changes.accumulators import Combine
 from ..dialect import print_sql
-from ..names import COPIES, OP, PRESENT, WEIGHT
+from ..names import COPIES, NOT_UNIQUE, OP, PRESENT, REPLACES, WEIGHT
 from ..reading.relations import Columns
 from .orderable import orderable
 
@@ -116,6 +116,22 @@ def upserts_from_change(change: str, key: Sequence[str], columns: Sequence[str])
     )
 
 
+def upserts_as_expected(change: str, key: Sequence[str], columns: Sequence[str]) -> str:
+    """`upserts_from_change`, with whether the table must have a row of the key. Fails where more than one row of a key
+    came, or left."""
+    of_key = f"OVER (PARTITION BY {listed(key)})"
+    return (
+        f"/* for each key, of which no two rows are expected: the row that came, or that its row only left */\n"
+        f"SELECT {listed(columns)}, {quoted(WEIGHT)} > 0 AS {quoted(PRESENT)},\n"
+        f"  IF(came > 1 OR gone > 1, {_not_unique()}, gone > 0) AS {quoted(REPLACES)}\n"
+        f"FROM (\n"
+        f"  SELECT *, SUM(GREATEST({quoted(WEIGHT)}, 0)) {of_key} AS came,\n"
+        f"    SUM(GREATEST(-{quoted(WEIGHT)}, 0)) {of_key} AS gone,\n"
+        f"    ROW_NUMBER() OVER (PARTITION BY {listed(key)} ORDER BY {quoted(WEIGHT)} DESC) AS {quoted(OP)}\n"
+        f"  FROM {change}) WHERE {quoted(OP)} = 1"
+    )
+
+
 def merge_upserts(
     target: str,
     source: str,
@@ -124,11 +140,15 @@ def merge_upserts(
     comparable: Sequence[str],
     bounds: str,
     stays: str = "",
+    *,
+    as_expected: bool = False,
 ) -> str:
     """One MERGE by key. Rows with equal values are not written; a column that cannot be compared counts as changed.
 
     bounds: a further condition on the target `t` that every matching row meets, to skip files; or nothing; stays: a
-    condition on `t` and the source `s` under which the target's row is kept, whatever the source says; or nothing.
+    condition on `t` and the source `s` under which the target's row is kept, whatever the source says; or nothing;
+    as_expected: whether the source is of `upserts_as_expected`, so that keys which the table must have and has not, or
+    has and must not, are a failure.
     """
     values = [c for c in columns if c not in key]
     same = equal("t", "s", [c for c in values if c in comparable])
@@ -136,11 +156,19 @@ def merge_upserts(
     news = {c: f"s.{quoted(c)}" for c in values}
     kept = f"NOT ({stays}) AND " if stays else ""
     update = f"WHEN MATCHED AND {kept}{changed} THEN UPDATE SET{_assigned(news)}\n" if values else ""
+    there, missing = "", ""
+    if as_expected:
+        first, *others = columns
+        values_of_none = ", ".join((_not_unique(), *(f"s.{quoted(c)}" for c in others)))
+        there = f"WHEN MATCHED AND NOT s.{quoted(REPLACES)} THEN UPDATE SET{_assigned({first: _not_unique()})}\n"
+        missing = (
+            f"WHEN NOT MATCHED AND s.{quoted(REPLACES)} THEN INSERT ({listed(columns)})\n  VALUES ({values_of_none})\n"
+        )
     return (
         f"MERGE INTO {target} AS t USING (SELECT * FROM {source}) AS s\n"
         f"ON {equal('t', 's', key)}{_and(bounds)}\n"
-        f"WHEN MATCHED AND {kept}NOT s.{quoted(PRESENT)} THEN DELETE\n{update}"
-        f"WHEN NOT MATCHED AND s.{quoted(PRESENT)} THEN {_inserted(columns)}"
+        f"{there}WHEN MATCHED AND {kept}NOT s.{quoted(PRESENT)} THEN DELETE\n{update}"
+        f"{missing}WHEN NOT MATCHED AND s.{quoted(PRESENT)} THEN {_inserted(columns)}"
     )
 
 
@@ -201,6 +229,10 @@ def _assigned(news: Mapping[str, str]) -> str:
 
 def _inserted(columns: Sequence[str]) -> str:
     return f"INSERT ({listed(columns)})\n  VALUES ({listed(columns, 's.')})"
+
+
+def _not_unique() -> str:
+    return f"RAISE_ERROR('{NOT_UNIQUE}')"
 
 
 def _and(bounds: str) -> str:
@@ -287,14 +319,15 @@ def difference(query: str, target: str, columns: Sequence[str]) -> str:
     )
 
 
-def duplicates_after_change(target: str, change: str, key: Sequence[str]) -> str:
-    """Keys that would have more than one row after a net signed change: the key, and its rows."""
+def duplicates_after_change(target: str, change: str, key: Sequence[str], bounds: str = "") -> str:
+    """Keys that would have more than one row after a net signed change: the key, and its rows. bounds: as in
+    `merge_upserts`, for the rows that came."""
     keys = listed(key)
     return (
         f"SELECT {keys}, SUM({quoted(WEIGHT)}) AS {quoted(COPIES)} FROM (\n"
         f"  SELECT {keys}, {quoted(WEIGHT)} FROM {change}\n"
         f"  UNION ALL SELECT {listed(key, 't.')}, 1 FROM {target} AS t LEFT SEMI JOIN "
-        f"(SELECT * FROM {change} WHERE {quoted(WEIGHT)} > 0) AS c ON {equal('t', 'c', key)}\n"
+        f"(SELECT * FROM {change} WHERE {quoted(WEIGHT)} > 0) AS c ON {equal('t', 'c', key)}{_and(bounds)}\n"
         f") GROUP BY {keys} HAVING SUM({quoted(WEIGHT)}) > 1 LIMIT 5"
     )
 

@@ -31,6 +31,13 @@ from dbt_spark_dynamic.sparksql.statements import difference
 from .duck import SPARK_SUMS, TARGET, Duck
 
 
+class OnDuck(Measure):
+    """Without what DuckDB lacks: variables of the session."""
+
+    def told_by_bits(self, rows: int, columns: Columns) -> bool:
+        return False
+
+
 class Maintained:
     """by_key=False: applied as exact multiset changes even where a key is known; additive: whether any refresh added to
     the table's own rows; declared: a key that is known of the result; technique: by which temporal joins are
@@ -113,7 +120,7 @@ class Maintained:
             )  # fmt: skip
             applier = Applier(
                 duck, spec, self.model.columns, self.key, (), entry, lambda sql, _: duck.write(sql, {}), _unused,
-                Measure(duck), small=(), types=types,
+                OnDuck(duck), small=(), types=types,
             )  # fmt: skip
             spans = dict.fromkeys((*self.model.sources, TARGET), span)
             renderer = Renderer(dated(spans), work.name, clock, self._temporal)

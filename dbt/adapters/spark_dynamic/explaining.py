@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -46,21 +47,20 @@ class Explaining(metaclass=AdapterMeta):
         engine = self._engine(lambda statement: logger.debug(f"On {relation}: {statement}"))  # type: ignore[attr-defined]
         try:
             sql = contracted(node.compiled_code, model)
-            spec = spec_of(relation.render(), sql, model, "", False, self._read_by(node), constraints)
+            graph = self._graph()
+            spec = spec_of(relation.render(), sql, model, "", False, graph, constraints)
+            spec = replace(spec, expected_keys=self.expected_keys(graph))  # type: ignore[attr-defined]
             if node.config.materialized == "versioned_table":
                 spec = maintained(spec, model["config"], engine)
             return explain(spec, engine)
         except DynamicTableError as error:
             raise DbtRuntimeError(str(error)) from error
 
-    def _read_by(self, node: Any) -> dict[str, Any]:
-        """What a model reads, as Jinja's `graph` has it."""
+    def _graph(self) -> dict[str, Any]:
+        """The project as Jinja's `graph` has it."""
         manifest: Any = self.get_macro_resolver()  # type: ignore[attr-defined]
         kinds = {"nodes": manifest.nodes, "sources": manifest.sources}
-        return {
-            kind: {u: of[u].to_dict() for u in node.depends_on.nodes if u in of}
-            for kind, of in kinds.items()
-        }  # fmt: skip
+        return {kind: {u: node.to_dict() for u, node in of.items()} for kind, of in kinds.items()}
 
     def _compiled(self, name: str) -> Any:
         """The model's node with its SQL compiled, as `dbt compile` has it."""
