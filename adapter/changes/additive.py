@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from ..algebra.clock import reads
 from ..algebra.expressions import Expr, column, columns, integer
-from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Time
+from ..algebra.nodes import Aggregate, Filter, Generate, Join, Named, Node, Project, Scan, Time, UnionAll
 from ..names import WEIGHT
 from .accumulators import Accumulator, Combine, accumulator, reference, summed, zero
 from .derivation import KEY, Derivation, at, net, passed
@@ -139,13 +140,21 @@ def _counting(keys: tuple[str, ...], parts: list[Accumulator]) -> Accumulator | 
 
 
 def _changes(node: Aggregate, keys: tuple[str, ...], parts: list[Accumulator], d: Derivation) -> Node:
-    """γ(ΔR), with ΔR netted over what is grouped by and aggregated: a row that came and left again says nothing."""
+    """γ(ΔR). Of joined rows, ΔR is netted over what is grouped by and aggregated: a row that came by one side and left
+    by the other was never there, and says nothing of a group or of its extrema."""
     read = [(key, e) for key, (_, e) in zip(keys, node.groups, strict=True)]
     read += [needed for part in parts for needed in part.read()]
     changed = Project(simplify(change(node.child, d)), (*read, (WEIGHT, column(WEIGHT))))
     sums = [c for part in parts for c in part.contributions()]
     rows = [] if _tells_rows(keys, parts) else [(ROWS_NET, summed(reference(WEIGHT)))]
-    return Aggregate(net(changed), passed(keys), (*sums, *rows))
+    return Aggregate(changed if _row_by_row(node.child) else net(changed), passed(keys), (*sums, *rows))
+
+
+def _row_by_row(node: Node) -> bool:
+    """Whether every change of it is that of one row of a source, which is netted already: what left was there."""
+    if isinstance(node, Filter) and reads(node.predicate):
+        return False
+    return isinstance(node, Scan | Filter | Project | UnionAll | Generate) and all(map(_row_by_row, node.children))
 
 
 def _tells_rows(keys: tuple[str, ...], parts: list[Accumulator]) -> bool:
