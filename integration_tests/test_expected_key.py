@@ -11,7 +11,10 @@ from dbt_spark_dynamic.commit.outcome import Code, Outcome
 from integration_tests.conftest import DbtProject
 from integration_tests.maintained import Maintained, sql_engine
 
-LINES = "SELECT l.id, l.v, p.name FROM lines AS l JOIN parts AS p ON l.part = p.part WHERE l.v IS NULL OR l.v < 90"
+LINES = (
+    "SELECT l.id, l.v AS came, p.name AS `t.gone` FROM lines AS l JOIN parts AS p ON l.part = p.part "
+    "WHERE l.v IS NULL OR l.v < 90"
+)
 
 
 @pytest.fixture(params=["classic"])

@@ -119,14 +119,11 @@ def upserts_from_change(change: str, key: Sequence[str], columns: Sequence[str])
 def upserts_as_expected(change: str, key: Sequence[str], columns: Sequence[str]) -> str:
     """`upserts_from_change`, with whether the table must have a row of the key. Fails where more than one row of a key
     came, or left."""
-    of_key = f"OVER (PARTITION BY {listed(key)})"
+    came, gone = (f"SUM(GREATEST({sign}{quoted(WEIGHT)}, 0)) OVER (PARTITION BY {listed(key)})" for sign in ("", "-"))
     return (
         f"/* for each key, of which no two rows are expected: the row that came, or that its row only left */\n"
-        f"SELECT {listed(columns)}, {quoted(WEIGHT)} > 0 AS {quoted(PRESENT)},\n"
-        f"  IF(came > 1 OR gone > 1, {_not_unique()}, gone > 0) AS {quoted(REPLACES)}\n"
-        f"FROM (\n"
-        f"  SELECT *, SUM(GREATEST({quoted(WEIGHT)}, 0)) {of_key} AS came,\n"
-        f"    SUM(GREATEST(-{quoted(WEIGHT)}, 0)) {of_key} AS gone,\n"
+        f"SELECT {listed(columns)}, {quoted(WEIGHT)} > 0 AS {quoted(PRESENT)}, {quoted(REPLACES)} FROM (\n"
+        f"  SELECT *, IF({came} > 1 OR {gone} > 1, {_not_unique()}, {gone} > 0) AS {quoted(REPLACES)},\n"
         f"    ROW_NUMBER() OVER (PARTITION BY {listed(key)} ORDER BY {quoted(WEIGHT)} DESC) AS {quoted(OP)}\n"
         f"  FROM {change}) WHERE {quoted(OP)} = 1"
     )
