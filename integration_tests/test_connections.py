@@ -45,3 +45,44 @@ def test_the_same_tests_over(other: str, request: pytest.FixtureRequest, spark: 
 def test_a_connection_is_found_to_be_fit(dbt_project: DbtProject, capfd: pytest.CaptureFixture[str]) -> None:
     dbt_project.dbt("debug")
     assert "delta tables: understood [OK]" in capfd.readouterr().out
+
+
+EXPECTED = """
+version: 2
+models:
+  - name: keyed
+    columns:
+      - name: id
+        data_tests: [unique]
+"""
+
+
+@pytest.mark.every_connection
+def test_many_rows_are_merged_by_a_key_that_is_expected(dbt_project: DbtProject, large_tables: None) -> None:
+    queries = {
+        "keyed": f"select id, amount from {dbt_project.schema}.raw where part < 6",
+        "whole": f"select part, amount from {dbt_project.schema}.raw where amount > 5",
+    }
+    dbt_project.sql("create table raw using delta as select id, id % 7 as part, id * 10 as amount from range(200)")
+    dbt_project.write("models/schema.yml", EXPECTED)
+    for name, query in queries.items():
+        dbt_project.model(name, query, materialized="dynamic_table")
+
+    def ran(*statements: str) -> dict[str, str]:
+        """How each of them was refreshed. Both are what their queries are."""
+        for statement in statements:
+            dbt_project.sql(statement)
+        dbt_project.dbt("run")
+        for name, query in queries.items():
+            found, expected = (sorted(map(tuple, dbt_project.sql(q))) for q in (f"select * from {name}", query))
+            assert found == expected
+        return {name: response["technique"] for name, response in dbt_project.responses().items()}
+
+    ran()
+    change = ("update raw set amount = amount + 1 where id % 4 = 0", "delete from raw where id % 10 = 3")
+    assert ran(*change, "insert into raw values (200, 1, 7), (201, 1, 7)") == {"keyed": "merge", "whole": "retract"}
+    for file in dbt_project.folder.glob("target/run/**/*.sql"):
+        assert "GETBIT" in file.read_text()
+    again = ran("insert into raw values (1, 2, 5)", "update raw set amount = 7 where id = 2")
+    assert again["keyed"] == "retract"
+    assert any("(id) is not unique" in line for line in dbt_project.lines)
