@@ -138,6 +138,55 @@ def test_batches_of_conflicting_changes(lines: Maintained, seed: int) -> None:
     assert techniques & {"merge", "retract"}
 
 
+FOUND = "SELECT a.part, a.id, a.v, b.name FROM a JOIN b ON a.part = b.part"
+
+
+@pytest.fixture
+def nobody_says(maintained: Maintained, large_tables: None) -> Maintained:
+    """A model of rows with a key of two columns that nobody declares."""
+    maintained.sql("CREATE TABLE a USING delta AS SELECT id % 5 AS part, id DIV 5 AS id, id AS v FROM RANGE(1000)")
+    maintained.sql("CREATE TABLE b USING delta AS SELECT id AS part, CONCAT('p', id % 3) AS name FROM RANGE(5)")
+    maintained.refresh("m", sql=FOUND)
+    return maintained
+
+
+def after(tables: Maintained, *statements: str) -> str:
+    """The technique of a refresh after statements. The table is what its query is, and nobody is told of a guess."""
+    for statement in statements:
+        tables.sql(statement)
+    outcome = tables.refresh("m")
+    assert outcome.code is Code.INCREMENTAL and not outcome.notes and not tables.missing_and_more("m")
+    return outcome.technique
+
+
+def test_a_key_is_found_in_the_rows_of_a_change(nobody_says: Maintained) -> None:
+    assert after(nobody_says, "UPDATE a SET v = -v WHERE id = 7") == "retract"
+    # Columns that are equal in few rows only are no reason to take others.
+    assert after(nobody_says, "UPDATE a SET v = -v WHERE id < 60", "DELETE FROM a WHERE id = 9") == "merge"
+    assert looked(nobody_says)
+    assert after(nobody_says, "UPDATE a SET part = 4 - part, v = v + 1 WHERE id < 90") == "merge"
+    assert after(nobody_says, "DELETE FROM b WHERE part = 3") == "merge"
+    assert not looked(nobody_says)
+
+
+def test_what_only_seemed_to_be_a_key_is_none(nobody_says: Maintained) -> None:
+    assert after(nobody_says, "UPDATE a SET v = -v WHERE id < 60") == "merge"
+    # Two rows of one part and id, beside a row that changes.
+    twice = ("INSERT INTO a VALUES (1, 100, -1)", "UPDATE a SET v = 0 WHERE id = 5 AND part = 1")
+    assert after(nobody_says, *twice) == "retract"
+    assert after(nobody_says, "UPDATE a SET v = -v WHERE id < 60") == "retract"
+    assert not any("COUNT(DISTINCT" in s for s in nobody_says.statements)
+
+
+def test_rows_that_nothing_tells_apart(nobody_says: Maintained) -> None:
+    nobody_says.sql("INSERT INTO a SELECT part, id, v FROM a WHERE id < 60")
+    nobody_says.refresh("m", full_refresh=True)
+    assert after(nobody_says, "UPDATE a SET v = -v WHERE id < 60") == "retract"
+    assert any("COUNT(DISTINCT" in s for s in nobody_says.statements)
+    assert after(nobody_says, "UPDATE a SET v = -v WHERE id BETWEEN 60 AND 120") == "retract"
+    assert not any("COUNT(DISTINCT" in s for s in nobody_says.statements)
+
+
 MODELS = {
     "models/sources.yml": """
 version: 2

@@ -19,6 +19,7 @@ from ..names import COPIES, NOT_UNIQUE, PREFIX, WEIGHT
 from ..reading.relations import Columns
 from ..sparksql import key_bits
 from ..sparksql import statements as sql
+from ..sparksql.found_keys import ENOUGH_ROWS
 from ..sparksql.render import Renderer
 from . import problems
 from .computed import Computed
@@ -243,19 +244,33 @@ class Applier:
             insert = sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names)
             if (found := self._unexpected_rows()) is not None:
                 self._unexpecting()._write(name, insert)
-                return Applied(name, came, 0, 0, note=found)
+                assert self.expected is not None
+                return Applied(name, came, 0, 0, note=None if self.expected.found else found)
             self._write(name, insert)
             return Applied(name, came, 0, 0)
         self.weigh(max(came, left))
         if self.key:
             upserts = pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
             return self._upsert(self.key, technique or "merge", upserts)
+        if self.expected is None:
+            self.expected = self._found_key(came + left)
         if self.expected is None or self.expected.holds is False:
             return self._retract(pin, technique, came, left)
         try:
-            return self._by_expected_key(self.expected.columns, pin, technique)
+            return self._by_expected_key(self.expected, pin, technique)
         except NotUnique as found:
-            return replace(self._unexpecting()._retract(pin, technique, came, left), note=str(found))
+            note = None if self.expected.found else str(found)
+            return replace(self._unexpecting()._retract(pin, technique, came, left), note=note)
+
+    def _found_key(self, rows: int) -> ExpectedKey | None:
+        """What the rows of the change may be told apart by, where nobody says it and it is worth knowing."""
+        asked = self.spec.changelog_mode is ChangelogMode.AUTO and self.spec.target not in self.small
+        if not asked or rows < ENOUGH_ROWS:
+            return None
+        key = self.measure.key_of(CHANGE, tuple((n, t) for n, t in self.columns if problems.comparable(t)))
+        found = ExpectedKey(key or (), None if key else False, found=True)
+        self.entry = replace(self.entry, expected_key=found)
+        return found
 
     def _unexpecting(self) -> Applier:
         """As if no key were expected, until the table is made anew."""
@@ -272,15 +287,15 @@ class Applier:
         found = self.measure.examples(query)
         return problems.unexpected(self.spec, key, found) if found else None
 
-    def _by_expected_key(self, key: tuple[str, ...], pin: Callable[[str, str], int], technique: str | None) -> Applied:
+    def _by_expected_key(self, expected: ExpectedKey, pin: Callable[[str, str], int], technique: str | None) -> Applied:
         """By a key that the rows have only if the project is right, which is verified: of the table's rows the first
         time, and from then on of those that come. Raises NotUnique, with nothing written."""
-        assert self.expected is not None
-        if not self.expected.holds:
+        key = expected.columns
+        if not expected.holds:
             found = self.measure.examples(sql.duplicates_in(f"SELECT {sql.listed(key)} FROM {self.spec.target}", key))
             if found:
                 raise NotUnique(problems.unexpected(self.spec, key, found))
-        entry = replace(self.entry, expected_key=ExpectedKey(key, True))
+        entry = replace(self.entry, expected_key=replace(expected, holds=True))
         try:
             upserts = pin("upserts", sql.upserts_as_expected(CHANGE, key, self.names))
             return replace(self, entry=entry)._upsert(key, technique or "merge", upserts, as_expected=True)

@@ -45,10 +45,12 @@ class HeldRows:
 
 @dataclass(frozen=True)
 class ExpectedKey:
-    """A key that the project expects the table's rows to have. holds: whether they do, None if nobody has looked."""
+    """A key that the project expects the table's rows to have. holds: whether they do, None if nobody has looked;
+    found: whether it is a guess instead, from rows that changed, of no columns where none told them apart."""
 
     columns: tuple[str, ...]
     holds: bool | None = None
+    found: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class Entry:
                 rows = held["rows"]
                 fields["partials"] = HeldRows(held["of"], tuple(map(tuple, rows)) if rows is not None else None)
             if (key := fields.get("expected_key")) is not None:
-                fields["expected_key"] = ExpectedKey(tuple(key["columns"]), key["holds"])
+                fields["expected_key"] = ExpectedKey(tuple(key["columns"]), key["holds"], key.get("found", False))
             return cls(**{**fields, "past": Past(**took)})
         except (ValueError, KeyError, TypeError):
             return None

@@ -154,16 +154,18 @@ def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> 
 
 
 def _expected_key(seen: Seen, spec: Spec) -> ExpectedKey | None:
-    """A key that the project expects of the table itself, or that follows from what it expects of the sources."""
+    """A key that the project expects of the table itself, or that follows from what it expects of the sources; where
+    it expects none, what was found in the rows themselves."""
     model = seen.model
     names = {n.lower(): n for n, t in model.columns if problems.comparable(t) and t != "void"}
     key = seen.catalog.expected_key(spec.target)
     if not key and model.node is not None:
         key = unique_key(model.node, {**model.expected_keys, **seen.source_keys}) or ()
     columns = tuple(names[c.lower()] for c in key if c.lower() in names)
-    if not columns or len(columns) < len(key):
-        return None
     known = seen.entry.expected_key if seen.entry is not None else None
+    if not columns or len(columns) < len(key):
+        still = known is not None and known.found and set(known.columns) <= set(names.values())
+        return known if still else None
     return known if known is not None and known.columns == columns else ExpectedKey(columns)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..changes.literal_keys import Values
 from ..names import WEIGHT
 from ..reading.relations import Columns
-from ..sparksql import key_bits
+from ..sparksql import found_keys, key_bits
 from ..sparksql import statements as sql
 from ..sparksql.bounds import between, bounds_of, values_in, values_of
 from ..sparksql.literal_rows import printed_rows
@@ -39,6 +39,11 @@ class Measure:
     def told_by_bits(self, rows: int, columns: Columns) -> bool:
         """Whether the table's rows that so many others may mean are told by bits."""
         return key_bits.worth_setting(rows, columns)
+
+    def key_of(self, change: str, columns: Columns) -> tuple[str, ...] | None:
+        """The first few columns by which the rows of a signed relation can be told apart, if any can."""
+        keys = found_keys.candidates(columns)
+        return found_keys.first_of(keys, self._engine.rows(found_keys.counted(change, keys))[0]) if keys else None
 
     def values(self, relation: str, columns: Sequence[str], rows: int) -> Mapping[str, Values]:
         """What is in each column of a computed relation, where literals can say it. rows: that it has."""

@@ -247,6 +247,10 @@ def _key(seen: Seen, spec: Spec) -> str:
 
 def _expected(key: ExpectedKey) -> str:
     listed = ", ".join(key.columns)
+    if key.found and key.holds is False:
+        return "none: no columns are known to be unique in the result; unique_key or a test can say so"
+    if key.found:
+        return f"({listed}), found in rows that changed; verified at every refresh"
     if key.holds is False:
         return f"none: ({listed}) was found not to be unique, although the project expects it to be"
     return f"({listed}), as the project expects by a test, a constraint or a unique_key; verified at every refresh"
