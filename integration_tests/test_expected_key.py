@@ -144,7 +144,7 @@ FOUND = "SELECT a.part, a.id, a.v, b.name FROM a JOIN b ON a.part = b.part"
 @pytest.fixture
 def nobody_says(maintained: Maintained, large_tables: None) -> Maintained:
     """A model of rows with a key of two columns that nobody declares."""
-    maintained.sql("CREATE TABLE a USING delta AS SELECT id % 5 AS part, id DIV 5 AS id, id AS v FROM RANGE(1000)")
+    maintained.sql("CREATE TABLE a USING delta AS SELECT id % 5 AS part, id DIV 5 AS id, id % 50 AS v FROM RANGE(1000)")
     maintained.sql("CREATE TABLE b USING delta AS SELECT id AS part, CONCAT('p', id % 3) AS name FROM RANGE(5)")
     maintained.refresh("m", sql=FOUND)
     return maintained
