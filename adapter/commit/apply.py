@@ -65,7 +65,8 @@ class Applier:
     commit: runs the one write under the ledger entry; check_unique: raises if the query has rows; measure: what is
     asked about what was computed; small: tables that are sooner read whole than looked at for a few keys; types: of
     the columns of the tables that are read; weigh: told how many rows of the table are to be made again, raises Dearer
-    if that is too many; expected: a key that only the project says the rows have, where they are merged as a whole.
+    if that is too many; expected: a key that only the project says the rows have, where they are merged as a whole;
+    worth_looking: whether a look through the whole table is little beside a merge of so many whole rows.
     """
 
     engine: Engine
@@ -81,6 +82,7 @@ class Applier:
     types: Types
     weigh: Callable[[int], None] = field(default=lambda rows: None, kw_only=True)
     expected: ExpectedKey | None = field(default=None, kw_only=True)
+    worth_looking: Callable[[int], bool] = field(default=lambda rows: True, kw_only=True)
 
     @property
     def names(self) -> list[str]:
@@ -241,26 +243,33 @@ class Applier:
             self.check_unique(sql.duplicates_after_change(self.spec.target, CHANGE, self.checked))
         if not left:
             name = technique or "append"
-            insert = sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names)
-            if (found := self._unexpected_rows()) is not None:
-                self._unexpecting()._write(name, insert)
-                assert self.expected is not None
-                return Applied(name, came, 0, 0, note=None if self.expected.found else found)
-            self._write(name, insert)
+            if self.expected is not None and self.expected.holds:
+                # Nobody looks whether their keys are taken: rows are inserted without a look at the table.
+                self.entry = replace(self.entry, expected_key=replace(self.expected, holds=None))
+            self._write(name, sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names))
             return Applied(name, came, 0, 0)
         self.weigh(max(came, left))
         if self.key:
             upserts = pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
             return self._upsert(self.key, technique or "merge", upserts)
-        if self.expected is None:
-            self.expected = self._found_key(came + left)
-        if self.expected is None or self.expected.holds is False:
+        expected = self._expected_to_hold(came + left)
+        if expected is None:
             return self._retract(pin, technique, came, left)
         try:
-            return self._by_expected_key(self.expected, pin, technique)
+            return self._by_expected_key(expected, pin, technique)
         except NotUnique as found:
-            note = None if self.expected.found else str(found)
-            return replace(self._unexpecting()._retract(pin, technique, came, left), note=note)
+            refuted = replace(self.entry, expected_key=replace(expected, holds=False))
+            applied = replace(self, entry=refuted)._retract(pin, technique, came, left)
+            return applied if expected.found else replace(applied, note=str(found))
+
+    def _expected_to_hold(self, rows: int) -> ExpectedKey | None:
+        """A key that is none by law, unless it is known not to hold, or not worth looking whether it does."""
+        expected = self.expected
+        if expected is None or expected.holds is None:
+            if not self.worth_looking(rows):
+                return None
+            expected = expected or self._found_key(rows)
+        return expected if expected is not None and expected.holds is not False else None
 
     def _found_key(self, rows: int) -> ExpectedKey | None:
         """What the rows of the change may be told apart by, where nobody says it and it is worth knowing."""
@@ -272,24 +281,9 @@ class Applier:
         self.entry = replace(self.entry, expected_key=found)
         return found
 
-    def _unexpecting(self) -> Applier:
-        """As if no key were expected, until the table is made anew."""
-        assert self.expected is not None
-        return replace(self, entry=replace(self.entry, expected_key=replace(self.expected, holds=False)))
-
-    def _unexpected_rows(self) -> str | None:
-        """What there is to say of rows that come and have a key that is there already, where the key is known to have
-        been one so far."""
-        if self.expected is None or not self.expected.holds:
-            return None
-        key = self.expected.columns
-        query = sql.duplicates_after_change(self.spec.target, CHANGE, key, self._bounds(CHANGE, key, ""))
-        found = self.measure.examples(query)
-        return problems.unexpected(self.spec, key, found) if found else None
-
     def _by_expected_key(self, expected: ExpectedKey, pin: Callable[[str, str], int], technique: str | None) -> Applied:
-        """By a key that the rows have only if the project is right, which is verified: of the table's rows the first
-        time, and from then on of those that come. Raises NotUnique, with nothing written."""
+        """By a key that the rows have only if the project is right, which is verified: of the table's rows after it was
+        built or rows were inserted, and otherwise of those that come. Raises NotUnique, with nothing written."""
         key = expected.columns
         if not expected.holds:
             found = self.measure.examples(sql.duplicates_in(f"SELECT {sql.listed(key)} FROM {self.spec.target}", key))

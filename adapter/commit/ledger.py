@@ -45,8 +45,9 @@ class HeldRows:
 
 @dataclass(frozen=True)
 class ExpectedKey:
-    """A key that the project expects the table's rows to have. holds: whether they do, None if nobody has looked;
-    found: whether it is a guess instead, from rows that changed, of no columns where none told them apart."""
+    """A key that the project expects the table's rows to have. holds: whether they do, None if nobody has looked since
+    rows were inserted; found: whether it is a guess instead, from rows that changed, of no columns where none told them
+    apart."""
 
     columns: tuple[str, ...]
     holds: bool | None = None

@@ -316,15 +316,14 @@ def difference(query: str, target: str, columns: Sequence[str]) -> str:
     )
 
 
-def duplicates_after_change(target: str, change: str, key: Sequence[str], bounds: str = "") -> str:
-    """Keys that would have more than one row after a net signed change: the key, and its rows. bounds: as in
-    `merge_upserts`, for the rows that came."""
+def duplicates_after_change(target: str, change: str, key: Sequence[str]) -> str:
+    """Keys that would have more than one row after a net signed change: the key, and its rows."""
     keys = listed(key)
     return (
         f"SELECT {keys}, SUM({quoted(WEIGHT)}) AS {quoted(COPIES)} FROM (\n"
         f"  SELECT {keys}, {quoted(WEIGHT)} FROM {change}\n"
         f"  UNION ALL SELECT {listed(key, 't.')}, 1 FROM {target} AS t LEFT SEMI JOIN "
-        f"(SELECT * FROM {change} WHERE {quoted(WEIGHT)} > 0) AS c ON {equal('t', 'c', key)}{_and(bounds)}\n"
+        f"(SELECT * FROM {change} WHERE {quoted(WEIGHT)} > 0) AS c ON {equal('t', 'c', key)}\n"
         f") GROUP BY {keys} HAVING SUM({quoted(WEIGHT)}) > 1 LIMIT 5"
     )
 
