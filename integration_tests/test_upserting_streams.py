@@ -83,6 +83,26 @@ def test_a_late_record_does_not_overwrite_a_later_one(maintained: Maintained, tm
     assert topic.land(price(1, 13, 3)) == [(1, 13, 3), (2, 21, 5)]
 
 
+def test_rows_that_stand_in_no_order_are_told_by_their_sequence(maintained: Maintained, tmp_path: Path) -> None:
+    fed = tmp_path / "fed"
+
+    def append(*values: str) -> None:
+        maintained.sql(f"INSERT INTO delta.`{fed}` VALUES {', '.join(values)}")
+
+    maintained.sql(f"CREATE TABLE delta.`{fed}` (id INT, price INT, seq INT) USING delta")
+    topic = Topic(maintained, fed, PRICES, "delta", key="id", sequence_by="seq")
+    append("(1, 11, 2)", "(2, 20, 1)", "(1, 10, 1)", "(NULL, 7, NULL)")
+    assert topic.land() == [(1, 11, 2), (2, 20, 1), (None, 7, None)]
+    append("(1, 9, 0)", "(2, 21, 1)")
+    append("(3, 30, 5)")
+    append("(3, 29, 4)")
+    expected = [(1, 11, 2), (2, 21, 1), (3, 30, 5), (None, 7, None)]
+    assert topic.land() == expected
+    version = maintained.version("prices")
+    topic.forget_the_last_batch()
+    assert topic.land() == expected and maintained.version("prices") == version
+
+
 def test_columns_that_come_and_keys_that_change(maintained: Maintained, tmp_path: Path) -> None:
     folder = tmp_path / "in"
     Topic(maintained, folder, {"id": "int", "price": "int"}, key="id").land(price(1, 10))

@@ -2,7 +2,7 @@
 
 Only where change and table together cannot tell is a group computed again from R (a falling group): a SUM that lost
 values and is now 0 may have none left, an extremum has left and nothing at least as good has come, or rows have left
-and nothing that the table shows says that others stay.
+and nothing that the table shows says that others stay. Where rows only came, no group falls, and nobody looks for one.
 
 Relations of a plan by this law name their columns by position (key_i for the groups, and those of an accumulator), so
 that no name of the user's can be in the way.
@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from ..algebra.clock import reads
 from ..algebra.expressions import Expr, column, columns, integer
-from ..algebra.nodes import Aggregate, Filter, Generate, Join, Named, Node, Project, Scan, Time, UnionAll
+from ..algebra.nodes import Aggregate, Filter, Generate, Join, JoinKind, Named, Node, Project, Scan, Time, UnionAll
 from ..names import WEIGHT
 from .accumulators import Accumulator, Combine, accumulator, reference, summed, zero
 from .derivation import KEY, Derivation, at, net, passed
@@ -95,7 +95,7 @@ def added(model: Node, own: Own, d: Derivation) -> Added | None:
         tuple(combine.get(inner, Combine.GROUP) for inner in shown.values()),
         shows[node.aggregates[counting.i][0]] if counting is not None else None,
     )
-    falls = _falling(node, keys, parts, changes, own, shows)
+    falls = None if _only_grows(node.child, d) else _falling(node, keys, parts, changes, own, shows)
     if falls is None:
         return Added(additions, None, None)
     falling = d.keys(falls, "groups that are computed again", FALLING)
@@ -155,6 +155,16 @@ def _row_by_row(node: Node) -> bool:
     if isinstance(node, Filter) and reads(node.predicate):
         return False
     return isinstance(node, Scan | Filter | Project | UnionAll | Generate) and all(map(_row_by_row, node.children))
+
+
+def _only_grows(node: Node, d: Derivation) -> bool:
+    """Whether no row leaves a relation because none left a source: it keeps rows, and joins them, and no more."""
+    if isinstance(node, Filter) and reads(node.predicate):
+        return False
+    if isinstance(node, Join) and (node.kind not in (JoinKind.INNER, JoinKind.SEMI) or node.as_of is not None):
+        return False
+    grows = isinstance(node, Scan | Filter | Project | UnionAll | Generate | Join)
+    return d.changed <= d.grown and grows and all(_only_grows(child, d) for child in node.children)
 
 
 def _tells_rows(keys: tuple[str, ...], parts: list[Accumulator]) -> bool:

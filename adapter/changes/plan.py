@@ -40,6 +40,7 @@ def plan(
     types: Types | None = None,
     partials: Partials | None = None,
     held: bool = False,
+    grown: frozenset[str] = frozenset(),
     simplified: bool = True,
 ) -> ChangePlan:
     """The change plan of a model for the sources that changed.
@@ -49,9 +50,10 @@ def plan(
     model keeps the results of joins. simplified=False keeps what the laws give, for the tests that compare the two.
     emission: when the results of its windows are made, for which its own table is read. large: sources of which what is
     asked for at both times is read once; types: as in `Derivation`. partials: what the model is a projection of, where
-    the ledger is to keep that; held: whether it does already.
+    the ledger is to keep that; held: whether it does already. grown: of the sources that changed,
+    those that no row left.
     """
-    d = Derivation(model, changed, frozenset(large), types or {})
+    d = Derivation(model, changed, frozenset(large), types or {}, grown)
     key = unique_key(model, keys)
     tidy = simplify if simplified else _untouched
     if emission is not None:

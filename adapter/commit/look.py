@@ -76,9 +76,11 @@ class Seen:
         found = self.entry.partials if self.entry is not None else None
         return found if found is not None and self.partials and found.of == name_of(self.partials) else None
 
-    def plan(self, changed: frozenset[str], *, holds_rows: bool = True) -> ChangePlan:
-        """How a change of these sources reaches the table. The model is not refused. holds_rows: whether the table has
-        the rows of the SELECT, so that they may be told from it."""
+    def plan(
+        self, changed: frozenset[str], grown: frozenset[str] = frozenset(), *, holds_rows: bool = True
+    ) -> ChangePlan:
+        """How a change of these sources reaches the table. The model is not refused. grown: those of them that no row
+        left; holds_rows: whether the table has the rows of the SELECT, so that they may be told from it."""
         assert self.model.node is not None
         return plan(
             self.model.node,
@@ -92,6 +94,7 @@ class Seen:
             types=self.types,
             partials=self.partials,
             held=self.held is not None,
+            grown=grown,
         )
 
     @property

@@ -252,7 +252,7 @@ class Refresh:
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry), **self._said())
             changed = changed_rows(self.seen, work.changes)
             self._weigh(changed)
-            plan = self._plan(work.changed)
+            plan = self._plan(work.changed, work.grown)
             if (reason := dear_plan(self.seen, self.spec, changed, plan)) is not None:
                 raise Dearer(reason)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
@@ -280,8 +280,8 @@ class Refresh:
             work.forget()
         return again(entry, why)
 
-    def _plan(self, changed: frozenset[str]) -> ChangePlan:
-        return self.seen.plan(changed)
+    def _plan(self, changed: frozenset[str], grown: frozenset[str]) -> ChangePlan:
+        return self.seen.plan(changed, grown)
 
     def _given_up(self, found: NotKept | NotHeld) -> str:
         """Why the change is not applied."""

@@ -12,7 +12,9 @@ from ..sparksql.envelopes import DATES, POSITIONS, Format
 from ..sparksql.statements import defined, literal, quoted
 
 FILES = ("json", "csv", "parquet", "orc", "text", "avro")
-FORMATS = ("kafka", *FILES, "rate", "delta")
+UNORDERED = ("rate", "delta")
+"""Formats whose rows stand nowhere: of two of one batch, none is before the other."""
+FORMATS = ("kafka", *FILES, *UNORDERED)
 
 KAFKA_PREFIX = "kafka_"
 KAFKA = {
@@ -23,6 +25,9 @@ KAFKA = {
     "kafka_timestamp": "timestamp",
 }
 """Columns that a record of Kafka has beside those of its value: taken where they are declared."""
+
+CHANGE_FEED = ("readchangefeed", "readchangedata")
+"""Options under which a Delta table is read as its changes."""
 
 CORRUPT = "_corrupt_record"
 KEYS = ("format", "options", "value_options", "value_format", "key", "sequence_by")
@@ -199,13 +204,21 @@ def _check_by_key(stream: Stream, place: str) -> None:
         )
     if not stream.key:
         return
-    if stream.format in ("rate", "delta"):
-        instead = "follow the changes of the table itself: declare it as a source without stream"
+    follow = "follow the changes of the table itself: declare it as a source without stream"
+    if stream.format in UNORDERED and not stream.sequence_by:
+        beside = f"; or {follow}" if stream.format == "delta" else ""
         raise ConfigError(
-            f"key means nothing for format: {stream.format}.",
+            f"key needs sequence_by for format: {stream.format}.",
             where=place,
-            why="its rows come in no order, so none is the last of its key",
-            remedy=instead if stream.format == "delta" else "leave key out",
+            why="its rows come in no order, so that none is the last of its key by itself",
+            remedy=f"set sequence_by to the columns that say which of two rows is the later{beside}",
+        )
+    if any(n.lower() in CHANGE_FEED and v.lower() == "true" for n, v in stream.options.items()):
+        raise ConfigError(
+            "key and the option readChangeFeed exclude each other.",
+            where=place,
+            why="rows of a change feed are what a row was, is and is no more, not records that say what it is",
+            remedy=follow,
         )
     if any(n == CORRUPT for n, _ in stream.columns):
         raise ConfigError(

@@ -4,7 +4,8 @@ A record writes the row of its key, or deletes it: a message of a database's cha
 with a key and no value. The order of a key's records is the one in which they stand in one partition or file; where
 several hold records of one key, their times decide first: those of the database's log, else of the record or file.
 With `sequence_by` these columns decide before all that, but for a delete that does not have them: it deletes what came
-before it, and what comes after it is compared with nothing.
+before it, and what comes after it is compared with nothing. Of rows that stand nowhere, of another Delta table, they
+alone do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from ..names import OPERATION, PREFIX, PRESENT
 from ..sparksql.envelopes import DATES, POSITIONS, Envelope, unwrapped, value_of
 from ..sparksql.statements import listed, literal, quoted
-from .declaration import FILES, KAFKA, Stream, parsed
+from .declaration import KAFKA, UNORDERED, Stream, parsed
 
 VALUE, KEY = f"{PREFIX}value", f"{PREFIX}record_key"
 """Of a record: its value and, of Kafka, its key, as texts."""
@@ -40,7 +41,12 @@ def recorded(stream: Stream) -> tuple[str, ...]:
             f"CAST(partition AS STRING) AS {quoted(WITHIN)}", f"timestamp AS {quoted(TIME)}",
             f"offset AS {quoted(POSITION)}",
         )  # fmt: skip
-    assert stream.format in FILES
+    if stream.format in UNORDERED:
+        # sequence_by decides. Rows that are equal in it are taken as Spark read them.
+        return (
+            *(quoted(n) for n, _ in stream.columns), f"'' AS {quoted(WITHIN)}",
+            f"CAST(NULL AS TIMESTAMP) AS {quoted(TIME)}", f"0L AS {quoted(POSITION)}",
+        )  # fmt: skip
     read = (f"value AS {quoted(VALUE)}",) if stream.value_format else tuple(quoted(n) for n, _ in stream.columns)
     return (
         *read, f"_metadata.file_path AS {quoted(WITHIN)}", f"_metadata.file_modification_time AS {quoted(TIME)}",

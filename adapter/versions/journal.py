@@ -199,9 +199,9 @@ class Journal(Refresh):
             f"FROM (\n{rows}\n) GROUP BY {names}, {time} HAVING {weight} <> 0"
         )
 
-    def _plan(self, changed: frozenset[str]) -> ChangePlan:
+    def _plan(self, changed: frozenset[str], grown: frozenset[str]) -> ChangePlan:
         """Its rows are events, not those of the query."""
-        return self.seen.plan(changed, holds_rows=False)
+        return self.seen.plan(changed, grown, holds_rows=False)
 
     def _applier(self, entry: Entry) -> Appender:
         return Appender(

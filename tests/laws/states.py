@@ -55,12 +55,18 @@ def _valid(source: str, rows: list[Row]) -> list[Row]:
     return list({row[0]: row for row in reversed(rows)}.values()) if source in KEYS else rows
 
 
+def _grown(draw: st.DrawFn, source: str, before: list[Row]) -> list[Row]:
+    return before + [_row(draw, source) for _ in range(draw(st.integers(0, 2)))]
+
+
 def _next(draw: st.DrawFn, source: str, before: list[Row]) -> list[Row]:
-    how = draw(st.integers(0, 4))
+    how = draw(st.integers(0, 5))
     if how == 4:
         return []
     if how == 3:
         return before
+    if how == 5:
+        return _grown(draw, source, before)
     kept = []
     for row in before:
         fate = draw(st.integers(0, 4))
@@ -71,17 +77,19 @@ def _next(draw: st.DrawFn, source: str, before: list[Row]) -> list[Row]:
         elif fate == 3:
             at = draw(st.integers(0, len(row) - 1))
             kept.append((*row[:at], VALUES[draw(st.integers(0, 3))], *row[at + 1 :]))
-    return kept + [_row(draw, source) for _ in range(draw(st.integers(0, 2)))]
+    return _grown(draw, source, kept)
 
 
 @st.composite
-def scripts(draw: st.DrawFn, refreshes: int) -> Script:
-    """So many refreshes in a row, each with whatever changed since the one before."""
+def scripts(draw: st.DrawFn, refreshes: int, growing: bool = False) -> Script:
+    """So many refreshes in a row, each with whatever changed since the one before. growing: of which no row leaves a
+    source."""
     rows = {s: _valid(s, [_row(draw, s) for _ in range(draw(st.integers(0, 4)))]) for s in SOURCES}
     now = draw(st.integers(0, 1))
     states, touched, clocks = [rows], [], [now]
     for _ in range(refreshes):
-        after = {s: _valid(s, _next(draw, s, states[-1][s])[:5]) for s in SOURCES}
+        following = _grown if growing else _next
+        after = {s: _valid(s, following(draw, s, states[-1][s])[: 9 if growing else 5]) for s in SOURCES}
         commits = draw(st.integers(0, 2 ** len(SOURCES) - 1))
         committed = {s for i, s in enumerate(SOURCES) if commits >> i & 1}
         changed = {s for s in SOURCES if Counter(after[s]) != Counter(states[-1][s])}
@@ -101,6 +109,11 @@ def world(before: State, after: State) -> World:
         tables[source, Time.AFTER] = tables[source, Time.UNDATED] = Table(names, after[source])
     clock = {Time.BEFORE: _reading(before), Time.AFTER: _reading(after), Time.UNDATED: _reading(after)}
     return World(tables, clock=clock)
+
+
+def grown(before: State, after: State) -> frozenset[str]:
+    """The sources that no row left."""
+    return frozenset(s for s in SOURCES if before[s] <= after[s])
 
 
 def _reading(state: State) -> dict[str, str]:

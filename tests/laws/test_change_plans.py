@@ -18,10 +18,12 @@ from dbt_spark_dynamic.algebra.nodes import (
     Aggregate,
     Filter,
     Join,
+    JoinKind,
     Named,
     Node,
     Project,
     Scan,
+    UnionAll,
     Window,
     scans,
     walk,
@@ -39,7 +41,7 @@ from dbt_spark_dynamic.dialect import parse_expression
 
 from .carrying_out import OWN, added, applied, bound, key_places, meaning
 from .plans import first_plans, grouped_plans, plans, summed_plans
-from .states import KEYS, SOURCES, TYPES, Script, State, scripts
+from .states import KEYS, SOURCES, TYPES, Script, State, grown, scripts
 
 NOTHING: frozenset[str] = frozenset()
 EVERY_SOURCE = frozenset(SOURCES) | {CLOCK}
@@ -81,8 +83,39 @@ def test_counts_and_sums_are_added_to_the_table(model: Node, script: Script) -> 
     table = meaning(model, script.states[0])
     for before, after, touched in script.refreshes:
         if touched:
-            planned = plan(model, touched, KEYS, own(model))
+            planned = plan(model, touched, KEYS, own(model), grown=grown(before, after))
             assert planned.shape is Shape.ADDITIVE
+            table = _refreshed(table, model, planned, before, after)
+        assert table == meaning(model, after)
+
+
+@given(summed_plans(), scripts(refreshes=2, growing=True))
+def test_no_group_falls_where_rows_only_came(model: Node, script: Script) -> None:
+    """Nor is any looked for, where no relation below keeps a row only while another one is not there."""
+    table = meaning(model, script.states[0])
+    for before, after, touched in script.refreshes:
+        if touched:
+            planned = plan(model, touched, KEYS, own(model), grown=grown(before, after))
+            nodes = list(walk(model))
+            keeps = all(isinstance(n, Scan | Project | Aggregate | UnionAll) for n in nodes)
+            one = sum(isinstance(n, Aggregate) for n in nodes) == 1
+            assert planned.affected is None or not (keeps and one) or CLOCK in touched
+            table = _refreshed(table, model, planned, before, after)
+        assert table == meaning(model, after)
+
+
+@given(st.sampled_from(JoinKind), scripts(refreshes=2, growing=True))
+def test_a_row_may_leave_a_join_because_another_came(kind: JoinKind, script: Script) -> None:
+    """One that has no partner is none any more once it has one."""
+    left = Scan("s.a", "a", (("k", "k"), ("x", "x")))
+    joined = Join(left, Scan("t.A", "b", (("l", "k"), ("z", "x"))), ((column("k"), column("l"), False),), None, kind)
+    least = Expr.of(exp.Min(this=column("z" if kind.shows_right else "x").tree.copy()))
+    model = Aggregate(joined, (("x", column("x")),), (("n", Expr.of(exp.Count(this=exp.Star()))), ("least", least)))
+    table = meaning(model, script.states[0])
+    for before, after, touched in script.refreshes:
+        if touched - {CLOCK}:
+            planned = plan(model, touched - {CLOCK}, {}, own(model), grown=grown(before, after))
+            assert (planned.affected is None) is (kind in (JoinKind.INNER, JoinKind.SEMI))
             table = _refreshed(table, model, planned, before, after)
         assert table == meaning(model, after)
 
@@ -98,7 +131,15 @@ def test_partial_aggregates_that_are_kept_are_added_to(summed: Node, script: Scr
     for before, after, touched in script.refreshes:
         if touched:
             planned = plan(
-                model, touched, KEYS, own(model), large=large, types=TYPES, partials=found, held=held is not None
+                model,
+                touched,
+                KEYS,
+                own(model),
+                large=large,
+                types=TYPES,
+                partials=found,
+                held=held is not None,
+                grown=grown(before, after),
             )
             assert (planned.shape, planned.partials) == (Shape.UPSERT, found)
             table, held = _refreshed_from(held, table, model, planned, before, after)

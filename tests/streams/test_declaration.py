@@ -84,7 +84,12 @@ def test_a_key_is_a_column_or_several_as_they_are_declared() -> None:
             "value_options means nothing for value_format: canal-json",
         ),
         ({"format": "delta", "key": "user"}, COLUMNS, "declare it as a source without stream"),
-        ({"format": "rate", "key": "user"}, COLUMNS, "key means nothing for format: rate"),
+        ({"format": "rate", "key": "user"}, COLUMNS, "key needs sequence_by for format: rate"),
+        (
+            {"format": "delta", "key": "user", "sequence_by": "at", "options": {"ReadChangeFeed": True}},
+            COLUMNS,
+            "readChangeFeed exclude each other",
+        ),
         ({"format": "kafka", "key": "user"}, {**COLUMNS, "_corrupt_record": {"data_type": "string"}}, "exclude each"),
         ({"format": "kafka", "key": "kafka_offset"}, {**COLUMNS, "kafka_offset": {"data_type": "bigint"}}, "another"),
         (
