@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from ..reading.relations import Columns, Kind
@@ -118,6 +120,16 @@ class ClassicEngine:
                 return []
             raise unmasked(error) from error
         return parse_actions(lines.mkString("\n"))
+
+    def read_ahead(self, table: Table) -> None:
+        # After each commit Delta puts the list of a table's files together anew, for whoever first asks for it: that is
+        # a third of a second, in which a MERGE would wait, and a refresh has other things to compute.
+        threading.Thread(target=self._list_files, args=(table.path,), daemon=True).start()
+
+    def _list_files(self, path: str) -> None:
+        with suppress(Exception):
+            # Kept by the snapshot, which all sessions share.
+            self._snapshot(path).stateDS().count()
 
     def committed_at(self, table: Table, version: int) -> int:
         actions = self.log(table, version)

@@ -124,6 +124,11 @@ class Engine(Protocol):
         """The actions of one commit of a Delta table; empty if that commit's file is gone."""
         ...
 
+    def read_ahead(self, table: Table) -> None:
+        """Told that a Delta table is about to be changed: what Delta will ask its log for may be read beside other
+        work. Need not do anything. Never raises."""
+        ...
+
     def committed_at(self, table: Table, version: int) -> int:
         """When that commit was made, as change feeds and TIMESTAMP AS OF take it: milliseconds since 1970; 0 if the
         commit's file is gone."""

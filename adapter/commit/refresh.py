@@ -241,6 +241,7 @@ class Refresh:
         }
         # A change plan may read the table itself, as it is before the refresh.
         spans[self.target.name] = Span(self.target.version, self.target.version)
+        self._read_ahead(changes)
         try:
             lost = work.read_feeds()
             if lost is not None:
@@ -279,6 +280,12 @@ class Refresh:
         finally:
             work.forget()
         return again(entry, why)
+
+    def _read_ahead(self, changes: Mapping[str, Change]) -> None:
+        """Unless rows are likely to be appended, which needs no list of the files that are there."""
+        assert self.model.node is not None and self.target is not None
+        if self.model.node.has_groups or not all(c.only_came for c in changes.values()):
+            self.engine.read_ahead(self.target)
 
     def _plan(self, changed: frozenset[str], grown: frozenset[str]) -> ChangePlan:
         return self.seen.plan(changed, grown)

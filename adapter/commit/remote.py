@@ -70,6 +70,9 @@ class SqlEngine:
     def log(self, table: Table, version: int) -> list[dict[str, Any]]:
         return parse_actions("\n".join(value for value, _ in self._commit_file(table, version)))
 
+    def read_ahead(self, table: Table) -> None:
+        pass
+
     def committed_at(self, table: Table, version: int) -> int:
         lines = self._commit_file(table, version)
         return commit_time(parse_actions("\n".join(value for value, _ in lines)), int(lines[0][1])) if lines else 0

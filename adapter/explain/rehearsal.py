@@ -116,6 +116,9 @@ class NotingEngine:
             return [{"commitInfo": {"userMetadata": self._written[1]}}]
         return self._engine.log(table, version)
 
+    def read_ahead(self, table: Table) -> None:
+        pass
+
     def committed_at(self, table: Table, version: int) -> int:
         return self._engine.committed_at(table, version)
 

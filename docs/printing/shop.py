@@ -57,6 +57,9 @@ class Shop:
     def log(self, table: Table, version: int) -> list[dict[str, Any]]:
         return []
 
+    def read_ahead(self, table: Table) -> None:
+        pass
+
     def committed_at(self, table: Table, version: int) -> int:
         return 0
 
