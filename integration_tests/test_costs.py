@@ -51,9 +51,9 @@ COSTS = {
     "last_three_of_each": ((12, 18, 0, 4), (9, 9, 0, 0), (9, 9, 0, 0), (12, 21, 1, 2)),
     "last_ten": ((12, 17, 0, 3), (9, 8, 0, 0), (9, 8, 0, 0), (12, 19, 1, 4)),
 }
-"""For each of CHANGES: SQL statements sent; jobs that Spark ran, one of which lists the table's files beside the others,
-before MERGE has to wait for it; scans of `sales` itself, of which its change feed is
-none; files that the commit added, change data among them."""
+"""For each of CHANGES: SQL statements sent; jobs that Spark ran, one of which lists the table's files before MERGE has
+to wait for that; scans of `sales` itself, of which its change feed is none; files that the commit added, change data
+among them."""
 
 
 READ = {
