@@ -148,7 +148,8 @@ def _decision(seen: Seen, spec: Spec, engine: Engine) -> tuple[Decision, str | N
     except DynamicTableError as error:
         return Decision(Code.NO_CHANGE), str(error)
     if decision.code is Code.INCREMENTAL and decision.changes:
-        by_change = seen.plan(frozenset(decision.changes))
+        grown = frozenset(name for name, change in decision.changes.items() if change.only_came)
+        by_change = seen.plan(frozenset(decision.changes), grown)
         if (dear := dear_plan(seen, spec, changed_rows(seen, decision.changes), by_change)) is not None:
             return replace(decision, code=Code.RECOMPUTE, reason=dear, rewrite=True), None
     return decision, None
