@@ -17,7 +17,20 @@ from sqlglot import exp
 
 from ..algebra.clock import reads
 from ..algebra.expressions import Expr, column, columns, integer
-from ..algebra.nodes import Aggregate, Filter, Generate, Join, JoinKind, Named, Node, Project, Scan, Time, UnionAll
+from ..algebra.nodes import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Time,
+    UnionAll,
+    walk,
+)
 from ..names import WEIGHT
 from .accumulators import Accumulator, Combine, accumulator, reference, summed, zero
 from .derivation import KEY, Derivation, at, net, passed
@@ -95,7 +108,8 @@ def added(model: Node, own: Own, d: Derivation) -> Added | None:
         tuple(combine.get(inner, Combine.GROUP) for inner in shown.values()),
         shows[node.aggregates[counting.i][0]] if counting is not None else None,
     )
-    falls = None if _only_grows(node.child, d) else _falling(node, keys, parts, changes, own, shows)
+    grows = d.changed <= d.grown and _only_grows(node.child)
+    falls = None if grows else _falling(node, keys, parts, changes, own, shows)
     if falls is None:
         return Added(additions, None, None)
     falling = d.keys(falls, "groups that are computed again", FALLING)
@@ -152,19 +166,22 @@ def _changes(node: Aggregate, keys: tuple[str, ...], parts: list[Accumulator], d
 
 def _row_by_row(node: Node) -> bool:
     """Whether every change of it is that of one row of a source, which is netted already: what left was there."""
-    if isinstance(node, Filter) and reads(node.predicate):
-        return False
-    return isinstance(node, Scan | Filter | Project | UnionAll | Generate) and all(map(_row_by_row, node.children))
+    return all(map(_keeps_rows, walk(node)))
 
 
-def _only_grows(node: Node, d: Derivation) -> bool:
-    """Whether no row leaves a relation because none left a source: it keeps rows, and joins them, and no more."""
+def _only_grows(node: Node) -> bool:
+    """Whether no row leaves a relation unless one leaves a source: it keeps rows, and joins them, and no more."""
+    return all(_keeps_rows(n) or _pairs_rows(n) for n in walk(node))
+
+
+def _keeps_rows(node: Node) -> bool:
     if isinstance(node, Filter) and reads(node.predicate):
         return False
-    if isinstance(node, Join) and (node.kind not in (JoinKind.INNER, JoinKind.SEMI) or node.as_of is not None):
-        return False
-    grows = isinstance(node, Scan | Filter | Project | UnionAll | Generate | Join)
-    return d.changed <= d.grown and grows and all(_only_grows(child, d) for child in node.children)
+    return isinstance(node, Scan | Filter | Project | UnionAll | Generate)
+
+
+def _pairs_rows(node: Node) -> bool:
+    return isinstance(node, Join) and node.kind in (JoinKind.INNER, JoinKind.SEMI) and node.as_of is None
 
 
 def _tells_rows(keys: tuple[str, ...], parts: list[Accumulator]) -> bool:

@@ -50,8 +50,8 @@ def plan(
     model keeps the results of joins. simplified=False keeps what the laws give, for the tests that compare the two.
     emission: when the results of its windows are made, for which its own table is read. large: sources of which what is
     asked for at both times is read once; types: as in `Derivation`. partials: what the model is a projection of, where
-    the ledger is to keep that; held: whether it does already. grown: of the sources that changed,
-    those that no row left.
+    the ledger is to keep that; held: whether it does already. grown: of the sources that changed, those
+    that no row left.
     """
     d = Derivation(model, changed, frozenset(large), types or {}, grown)
     key = unique_key(model, keys)

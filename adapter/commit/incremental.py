@@ -46,11 +46,6 @@ class Incremental:
         """The session's name for a relation of the plan."""
         return f"{PREFIX}{relation}"
 
-    @property
-    def grown(self) -> frozenset[str]:
-        """The changed sources that no row left."""
-        return frozenset(source for source, change in self.changes.items() if change.only_came)
-
     def read_feeds(self) -> Lost | None:
         """Pins the net change of every source that has one."""
         assert self._model.node is not None

@@ -41,7 +41,7 @@ from .ledger import CREATE, REWRITE, Consumed, Entry, HeldRows
 from .look import KEY_PROPERTY, Seen, is_large, look
 from .measure import Measure
 from .outcome import Code, Outcome
-from .sources import Change, enabling, with_change_feed
+from .sources import Change, enabling, grown, with_change_feed
 from .spec import ChangelogMode, RefreshMode, Spec
 from .temporal_plans import MANY_ROWS, Technique, among_versions, choose
 from .unchanged import asked, is_plain, up_to_date
@@ -253,7 +253,7 @@ class Refresh:
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry), **self._said())
             changed = changed_rows(self.seen, work.changes)
             self._weigh(changed)
-            plan = self._plan(work.changed, work.grown)
+            plan = self._plan(work)
             if (reason := dear_plan(self.seen, self.spec, changed, plan)) is not None:
                 raise Dearer(reason)
             new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
@@ -287,8 +287,8 @@ class Refresh:
         if self.model.node.has_groups or not all(c.only_came for c in changes.values()):
             self.engine.read_ahead(self.target)
 
-    def _plan(self, changed: frozenset[str], grown: frozenset[str]) -> ChangePlan:
-        return self.seen.plan(changed, grown)
+    def _plan(self, work: Incremental) -> ChangePlan:
+        return self.seen.plan(work.changed, grown(work.changes))
 
     def _given_up(self, found: NotKept | NotHeld) -> str:
         """Why the change is not applied."""

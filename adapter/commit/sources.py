@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..dialect import print_sql
@@ -42,6 +43,11 @@ class Change:
     feed: bool = True
     only_came: bool = False
     row_size: float | None = None
+
+
+def grown(changes: Mapping[str, Change]) -> frozenset[str]:
+    """The changed sources that no row left."""
+    return frozenset(source for source, change in changes.items() if change.only_came)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from ..changes.change_plan import ChangePlan
 from ..commit.apply import CHANGE, Applied, Applier
 from ..commit.decide import decide
 from ..commit.engine import Engine
+from ..commit.incremental import Incremental
 from ..commit.ledger import Entry
 from ..commit.look import Seen, look
 from ..commit.outcome import Code, Outcome
@@ -199,9 +200,9 @@ class Journal(Refresh):
             f"FROM (\n{rows}\n) GROUP BY {names}, {time} HAVING {weight} <> 0"
         )
 
-    def _plan(self, changed: frozenset[str], grown: frozenset[str]) -> ChangePlan:
+    def _plan(self, work: Incremental) -> ChangePlan:
         """Its rows are events, not those of the query."""
-        return self.seen.plan(changed, grown, holds_rows=False)
+        return self.seen.plan(work.changed, holds_rows=False)
 
     def _applier(self, entry: Entry) -> Appender:
         return Appender(
