@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
 
 from ..reading.relations import Columns, Kind
-from .describe import SPARK_CATALOG, DeltaState, complete_name, look_up
+from .describe import SPARK_CATALOG, DeltaState, clustering, complete_name, in_full, look_up
 from .engine import DESCRIBE, SqlError, Table, Written
 from .history import commit_time, parse_actions
 
@@ -19,6 +21,17 @@ FEW = 5_000
 MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
 
 FIRST_PARTITIONS = "spark.sql.limit.initialNumPartitions"
+
+STALENESS = "spark.databricks.delta.stalenessLimit"
+"""How long ago Delta may have looked at a table's log for a statement to be content with what it saw then."""
+
+
+class Known(NamedTuple):
+    """A Delta table of Spark's own catalog. name: complete; snapshot: Delta's own, of its latest version."""
+
+    name: str
+    path: str
+    snapshot: Any
 
 
 class ClassicEngine:
@@ -31,14 +44,30 @@ class ClassicEngine:
         self._gateway = session.sparkContext._gateway
         self._pinned: dict[str, Any] = {}
         self._sent = sent
+        self._since: int | None = None
 
     @property
     def session(self) -> Any:
         """For what SQL cannot do."""
         return self._spark
 
+    @contextmanager
+    def steady(self) -> Iterator[None]:
+        # To look at a table, Delta lists its log, which has several files for each commit of a month. Every statement
+        # would have it listed for each table that it reads.
+        before, limit = self._since, self._spark.conf.get(STALENESS, None)
+        # What was seen in this very millisecond may have been seen before it began.
+        self._since = milliseconds() + 1
+        try:
+            yield
+        finally:
+            self._since = before
+            self.set(STALENESS, limit or "")
+
     def _sql(self, sql: str) -> Any:
         self._sent(sql)
+        if self._since is not None:
+            self._spark.conf.set(STALENESS, f"{max(milliseconds() - self._since, 0)}ms")
         try:
             return self._spark.sql(sql)
         except Exception as error:
@@ -46,7 +75,7 @@ class ClassicEngine:
 
     def columns(self, sql: str) -> Columns:
         # Not spark.sql(sql).schema: that would run a model that is not a query but a command.
-        return tuple((row[0], row[1]) for row in self.rows(DESCRIBE + sql))
+        return tuple((row[0], row[1]) for row in in_full(self, DESCRIBE + sql))
 
     def setting(self, name: str) -> str:
         # Not conf.get(name, None): that would answer None for what was never set, whatever Spark's own default is.
@@ -71,39 +100,63 @@ class ClassicEngine:
             raise unmasked(error) from error
 
     def table(self, name: str) -> Table | None:
-        return look_up(name, self.rows, self._delta)
+        known = self._known(name)
+        if known is None:
+            return look_up(name, self, self._delta)
+        metadata, state = metadata_of(known.snapshot), self._state(known.snapshot)
+        return Table(
+            known.name, Kind.DELTA, columns_of(metadata), state.id, state.version, known.path, state.properties,
+            provider="delta", size=state.size, partitioned_by=tuple(metadata["partitionColumns"]),
+            clustered_by=self._clustered_by(known.snapshot),
+        )  # fmt: skip
 
     def glance(self, name: str) -> Table | None:
+        if (known := self._known(name)) is None:
+            return None
+        snapshot = known.snapshot
+        return Table(known.name, Kind.DELTA, (), snapshot.metadata().id(), snapshot.version(), known.path)
+
+    def _known(self, name: str) -> Known | None:
+        """None where it is not there, not a Delta table, not in this catalog, or not readable: whoever asks by a
+        statement is told which."""
         state = self._jspark.sessionState()
         if state.catalogManager().currentCatalog().name() != SPARK_CATALOG:
             return None
         try:
-            known = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(name))
+            identifier = state.sqlParser().parseTableIdentifier(name)
+            if state.catalog().isTempView(identifier):
+                return None
+            known = state.catalog().getTableMetadata(identifier)
             if not known.provider().isDefined() or known.provider().get().lower() != "delta":
                 return None
             path = self._java("org.apache.hadoop.fs.Path")(known.location()).toString()
             snapshot = self._snapshot(path)
         except Exception:
-            # Not there, not in this catalog, or not readable: whoever asks by a statement is told.
             return None
-        complete = complete_name(SPARK_CATALOG, known.database(), known.identifier().table())
-        return Table(complete, Kind.DELTA, (), snapshot.metadata().id(), snapshot.version(), path)
+        return Known(complete_name(SPARK_CATALOG, known.database(), known.identifier().table()), path, snapshot)
+
+    def _clustered_by(self, snapshot: Any) -> tuple[str, ...] | None:
+        tables = self._java("org.apache.spark.sql.delta.skipping.clustering.ClusteredTableUtils")
+        found = tables.getClusterBySpecOptional(snapshot)
+        return clustering(found.get().toJson()) if found.isDefined() else None
 
     def _delta(self, path: str) -> DeltaState:
-        """Of the latest snapshot, found without a Spark job."""
-        snapshot = self._snapshot(path)
-        metadata = snapshot.metadata()
-        properties = self._java("scala.jdk.javaapi.CollectionConverters").asJava(metadata.configuration())
-        checksum = snapshot.checksumOpt()
+        return self._state(self._snapshot(path))
+
+    def _state(self, snapshot: Any) -> DeltaState:
+        """Found without a Spark job."""
+        metadata, checksum = metadata_of(snapshot), snapshot.checksumOpt()
         size = checksum.get().tableSizeBytes() if checksum.isDefined() else 0
-        return DeltaState(metadata.id(), snapshot.version(), dict(properties), size)
+        return DeltaState(metadata["id"], snapshot.version(), metadata["configuration"], size)
 
     def version(self, table: Table) -> int:
         return int(self._snapshot(table.path).version())
 
     def _snapshot(self, path: str) -> Any:
-        none = self._java("scala.Option").empty()
-        return self._delta_log(path).update(False, none, none)
+        """The latest, or the latest of when what is asked of tables became steady."""
+        option = self._java("scala.Option")
+        since = option.empty() if self._since is None else option.apply(self._since)
+        return self._delta_log(path).update(False, since, option.empty())
 
     def _delta_log(self, path: str) -> Any:
         return self._java("org.apache.spark.sql.delta.DeltaLog").forTable(self._jspark, path)
@@ -204,6 +257,24 @@ class ClassicEngine:
             # Left behind, the transaction identifier would make later writes vanish without a word.
             for key, value in before.items():
                 self.set(key, value)
+
+
+def metadata_of(snapshot: Any) -> dict[str, Any]:
+    """As the log has it. Asked for part by part it takes longer, and a collection of Java's far longer: it tells Python
+    that it is at its end by an exception."""
+    return json.loads(snapshot.metadata().json())["metaData"]
+
+
+def columns_of(metadata: Mapping[str, Any]) -> Columns:
+    from pyspark.sql.types import StructType
+
+    fields = StructType.fromJson(json.loads(metadata["schemaString"])).fields
+    return tuple((f.name, f.dataType.simpleString()) for f in fields)
+
+
+def milliseconds() -> int:
+    """Since 1970, as Delta counts them."""
+    return time.time_ns() // 1_000_000
 
 
 def java_class(gateway: Any, name: str) -> Any:

@@ -8,9 +8,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..reading.relations import Kind, View
-from .engine import SqlError, Table
+from .engine import Engine, SqlError, Table
 
 SPARK_CATALOG = "spark_catalog"
+
+MOST_FIELDS = "spark.sql.debug.maxToStringFields"
+
+CUT_SHORT = re.compile(r"\.\.\. \d+ more fields")
 
 
 class DeltaState(NamedTuple):
@@ -22,12 +26,25 @@ class DeltaState(NamedTuple):
     size: int
 
 
-def look_up(name: str, ask: Callable[[str], list[tuple[Any, ...]]], delta: Callable[[str], DeltaState]) -> Table | None:
+def in_full(engine: Engine, statement: str) -> list[tuple[Any, ...]]:
+    """The rows of a DESCRIBE, in which Spark cuts a struct of more than 25 fields short unless it is told not to."""
+    rows = engine.rows(statement)
+    if not any(CUT_SHORT.search(row[1] or "") for row in rows):
+        return rows
+    before = engine.setting(MOST_FIELDS)
+    engine.set(MOST_FIELDS, str(2**31 - 1))
+    try:
+        return engine.rows(statement)
+    finally:
+        engine.set(MOST_FIELDS, before)
+
+
+def look_up(name: str, engine: Engine, delta: Callable[[str], DeltaState]) -> Table | None:
     """The relation of that name, None if there is none.
 
-    ask: runs a query; delta: the state of the Delta table at a path. Both may raise SqlError."""
+    delta: the state of the Delta table at a path. Raises SqlError."""
     try:
-        rows = ask(f"DESCRIBE TABLE EXTENDED {name}")
+        rows = in_full(engine, f"DESCRIBE TABLE EXTENDED {name}")
     except SqlError as error:
         if error.is_missing:
             return None
@@ -62,18 +79,23 @@ def described(name: str, rows: list[tuple[Any, ...]], delta: Callable[[str], Del
         return Table(complete, Kind.VIEW, tuple(columns), view=view, provider="view")
     if detail.get("Provider", "").lower() != "delta":
         return Table(complete, Kind.OTHER, tuple(columns), provider=detail.get("Provider", "unknown format"))
-    path = detail["Location"]
+    path, clustered_by = detail["Location"], _shown_clustering(detail.get("Table Properties", ""))
     now = delta(path)
     return Table(
         complete, Kind.DELTA, tuple(columns), now.id, now.version, path, now.properties, provider="delta",
-        size=now.size, partitioned_by=tuple(partitions), clustered_by=_clustering(detail.get("Table Properties", "")),
+        size=now.size, partitioned_by=tuple(partitions), clustered_by=clustered_by,
     )  # fmt: skip
 
 
-def _clustering(properties: str) -> tuple[str, ...] | None:
-    """Delta shows the columns of liquid clustering among the properties, each as the path of a field."""
+def _shown_clustering(properties: str) -> tuple[str, ...] | None:
+    """Delta shows the columns of liquid clustering among the properties."""
     found = re.search(r"clusteringColumns=(\[(?:\[[^]]*\],?)*\])", properties)
-    return tuple(".".join(path) for path in json.loads(found.group(1))) if found else None
+    return clustering(found.group(1)) if found else None
+
+
+def clustering(written: str) -> tuple[str, ...]:
+    """The columns of liquid clustering, which Delta writes as a list of the paths of fields."""
+    return tuple(".".join(path) for path in json.loads(written))
 
 
 def complete_name(catalog: str | None, *parts: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -79,6 +80,12 @@ class SqlError(EngineError):
 
 class Engine(Protocol):
     """Every method may raise SqlError."""
+
+    def steady(self) -> AbstractContextManager[None]:
+        """Within it, tables may be answered for, and read, as they were at any moment since it began: whoever reads
+        versions that it has looked up need not have each statement look for newer ones. What this engine writes is seen
+        at once."""
+        ...
 
     def table(self, name: str) -> Table | None:
         """The relation of that name as it is at this moment; None if there is none."""

@@ -76,13 +76,14 @@ def refresh(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) 
     brought to one state of the sources that they share. Raises DynamicTableError, having written nothing."""
     started = time.monotonic()
     try:
-        if not until and (outcome := up_to_date(spec, engine)) is not None:
-            return replace(outcome, seconds=time.monotonic() - started)
-        seen = look(spec, engine, until)
-        run = Refresh(spec, engine, seen)
-        outcome = run.carry_out(decide(seen, spec, engine))
-        due_in = run.next_due()
-        outcome = run.kept_up(outcome)
+        with engine.steady():
+            if not until and (outcome := up_to_date(spec, engine)) is not None:
+                return replace(outcome, seconds=time.monotonic() - started)
+            seen = look(spec, engine, until)
+            run = Refresh(spec, engine, seen)
+            outcome = run.carry_out(decide(seen, spec, engine))
+            due_in = run.next_due()
+            outcome = run.kept_up(outcome)
     except SqlError as error:
         raise problems.explained(error, spec) from error
     return replace(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from ..reading.relations import Columns
 from ..sparksql.inlined import inlined
-from .describe import DeltaState, look_up
+from .describe import DeltaState, in_full, look_up
 from .engine import DESCRIBE, SqlError, Table, Written
 from .history import commit_time, parse_actions
 
@@ -32,7 +32,7 @@ class SqlEngine:
             raise SqlError(str(error), statement=sql) from error
 
     def columns(self, sql: str) -> Columns:
-        return tuple((row[0], row[1]) for row in self.rows(DESCRIBE + sql))
+        return tuple((row[0], row[1]) for row in in_full(self, DESCRIBE + sql))
 
     def setting(self, name: str) -> str:
         value = self._execute(f"SET {name}", told=False)[1][0][1]
@@ -46,8 +46,12 @@ class SqlEngine:
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self._execute(sql)[1]
 
+    def steady(self) -> AbstractContextManager[None]:
+        # Each statement looks for itself.
+        return nullcontext()
+
     def table(self, name: str) -> Table | None:
-        return look_up(name, self.rows, self._delta)
+        return look_up(name, self, self._delta)
 
     def glance(self, name: str) -> Table | None:
         return None
