@@ -56,8 +56,9 @@ class ClassicEngine:
         # To look at a table, Delta lists its log, which has several files for each commit of a month. Every statement
         # would have it listed for each table that it reads.
         before, limit = self._since, self._spark.conf.get(STALENESS, None)
-        # What was seen in this very millisecond may have been seen before it began.
+        # What was seen in this very millisecond may have been seen before it began, so the first look is after it.
         self._since = milliseconds() + 1
+        time.sleep(0.002)
         try:
             yield
         finally:
