@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..reading.relations import Columns, Kind
 from .describe import SPARK_CATALOG, DeltaState, clustering, complete_name, in_full, look_up
 from .engine import DESCRIBE, SqlError, Table, Written
-from .history import commit_time, parse_actions
+from .history import commit_time, now, parse_actions
 
 FEW = 5_000
 """Rows up to which a pinned relation becomes literals on the driver: planning over them costs nothing more."""
@@ -57,8 +57,8 @@ class ClassicEngine:
         # would have it listed for each table that it reads.
         before, limit = self._since, self._spark.conf.get(STALENESS, None)
         # What was seen in this very millisecond may have been seen before it began, so the first look is after it.
-        self._since = milliseconds() + 1
-        time.sleep(0.002)
+        self._since = now() + 1
+        time.sleep(0.001)
         try:
             yield
         finally:
@@ -68,7 +68,7 @@ class ClassicEngine:
     def _sql(self, sql: str) -> Any:
         self._sent(sql)
         if self._since is not None:
-            self._spark.conf.set(STALENESS, f"{max(milliseconds() - self._since, 0)}ms")
+            self._spark.conf.set(STALENESS, f"{max(now() - self._since, 0)}ms")
         try:
             return self._spark.sql(sql)
         except Exception as error:
@@ -104,7 +104,8 @@ class ClassicEngine:
         known = self._known(name)
         if known is None:
             return look_up(name, self, self._delta)
-        metadata, state = metadata_of(known.snapshot), self._state(known.snapshot)
+        metadata = metadata_of(known.snapshot)
+        state = state_of(known.snapshot, metadata)
         return Table(
             known.name, Kind.DELTA, columns_of(metadata), state.id, state.version, known.path, state.properties,
             provider="delta", size=state.size, partitioned_by=tuple(metadata["partitionColumns"]),
@@ -138,17 +139,15 @@ class ClassicEngine:
 
     def _clustered_by(self, snapshot: Any) -> tuple[str, ...] | None:
         tables = self._java("org.apache.spark.sql.delta.skipping.clustering.ClusteredTableUtils")
-        found = tables.getClusterBySpecOptional(snapshot)
+        try:
+            found = tables.getClusterBySpecOptional(snapshot)
+        except Exception as error:
+            raise unmasked(error) from error
         return clustering(found.get().toJson()) if found.isDefined() else None
 
     def _delta(self, path: str) -> DeltaState:
-        return self._state(self._snapshot(path))
-
-    def _state(self, snapshot: Any) -> DeltaState:
-        """Found without a Spark job."""
-        metadata, checksum = metadata_of(snapshot), snapshot.checksumOpt()
-        size = checksum.get().tableSizeBytes() if checksum.isDefined() else 0
-        return DeltaState(metadata["id"], snapshot.version(), metadata["configuration"], size)
+        snapshot = self._snapshot(path)
+        return state_of(snapshot, metadata_of(snapshot))
 
     def version(self, table: Table) -> int:
         return int(self._snapshot(table.path).version())
@@ -266,16 +265,18 @@ def metadata_of(snapshot: Any) -> dict[str, Any]:
     return json.loads(snapshot.metadata().json())["metaData"]
 
 
+def state_of(snapshot: Any, metadata: Mapping[str, Any]) -> DeltaState:
+    """Found without a Spark job."""
+    checksum = snapshot.checksumOpt()
+    size = checksum.get().tableSizeBytes() if checksum.isDefined() else 0
+    return DeltaState(metadata["id"], snapshot.version(), metadata["configuration"], size)
+
+
 def columns_of(metadata: Mapping[str, Any]) -> Columns:
     from pyspark.sql.types import StructType
 
     fields = StructType.fromJson(json.loads(metadata["schemaString"])).fields
     return tuple((f.name, f.dataType.simpleString()) for f in fields)
-
-
-def milliseconds() -> int:
-    """Since 1970, as Delta counts them."""
-    return time.time_ns() // 1_000_000
 
 
 def java_class(gateway: Any, name: str) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..reading.relations import Kind, View
-from .engine import Engine, SqlError, Table
+from .engine import Engine, SqlError, Table, under
 
 SPARK_CATALOG = "spark_catalog"
 
@@ -31,12 +31,8 @@ def in_full(engine: Engine, statement: str) -> list[tuple[Any, ...]]:
     rows = engine.rows(statement)
     if not any(CUT_SHORT.search(row[1] or "") for row in rows):
         return rows
-    before = engine.setting(MOST_FIELDS)
-    engine.set(MOST_FIELDS, str(2**31 - 1))
-    try:
+    with under(engine, {MOST_FIELDS: str(2**31 - 1)}):
         return engine.rows(statement)
-    finally:
-        engine.set(MOST_FIELDS, before)
 
 
 def look_up(name: str, engine: Engine, delta: Callable[[str], DeltaState]) -> Table | None:

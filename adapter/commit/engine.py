@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -140,3 +140,16 @@ class Engine(Protocol):
         """When that commit was made, as change feeds and TIMESTAMP AS OF take it: milliseconds since 1970; 0 if the
         commit's file is gone."""
         ...
+
+
+@contextmanager
+def under(engine: Engine, settings: Mapping[str, str]) -> Iterator[None]:
+    """Session settings that do not outlive what is done under them."""
+    before = {name: engine.setting(name) for name in settings}
+    try:
+        for name, value in settings.items():
+            engine.set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            engine.set(name, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -81,6 +82,11 @@ def commit_time(actions: Iterable[dict[str, Any]], modified: int) -> int:
     keeps one, otherwise that of its file. The commit's `timestamp` is neither: the clock of a file system may be some
     milliseconds behind it."""
     return int(commit_info(actions).get("inCommitTimestamp") or modified)
+
+
+def now() -> int:
+    """Milliseconds since 1970, as Delta counts them."""
+    return time.time_ns() // 1_000_000
 
 
 def _rows_of_file(added: dict[str, Any] | None) -> int:

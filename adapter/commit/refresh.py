@@ -34,7 +34,7 @@ from .decide import Decision, accepted, changed_rows, dear_plan, dearer, decide,
 from .drift import CHANGE_FEED, created_with
 from .engine import Engine, SqlError, Written
 from .held import NotKept, name_of
-from .history import Commit, read_commit
+from .history import Commit, now, read_commit
 from .incremental import Incremental
 from .layout import taking_its_place
 from .ledger import CREATE, REWRITE, Consumed, Entry, HeldRows
@@ -461,8 +461,3 @@ class Refresh:
             applied.inserted, applied.updated, applied.deleted, self._versions(old), ignored=applied.too_late,
             **self._said(),
         )  # fmt: skip
-
-
-def now() -> int:
-    """Milliseconds since 1970."""
-    return int(time.time() * 1000)

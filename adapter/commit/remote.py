@@ -10,7 +10,7 @@ from typing import Any
 from ..reading.relations import Columns
 from ..sparksql.inlined import inlined
 from .describe import DeltaState, in_full, look_up
-from .engine import DESCRIBE, SqlError, Table, Written
+from .engine import DESCRIBE, SqlError, Table, Written, under
 from .history import commit_time, parse_actions
 
 Execute = Callable[[str], tuple[list[str], list[tuple[Any, ...]]]]
@@ -103,15 +103,9 @@ class SqlEngine:
                 self._execute(statement, told=False)
 
     def write(self, sql: str, settings: Mapping[str, str]) -> Written:
-        before = {key: self.setting(key) for key in settings}
-        for key, value in settings.items():
-            self.set(key, value)
-        try:
+        # Left behind, the transaction identifier would make later writes vanish without a word.
+        with under(self, settings):
             return Written.of(*self._execute(sql))
-        finally:
-            # Left behind, the transaction identifier would make later writes vanish without a word.
-            for key, value in before.items():
-                self.set(key, value)
 
 
 def _mapping(value: Any) -> dict[str, str] | None:
