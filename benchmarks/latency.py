@@ -7,7 +7,6 @@ before it has arrived everywhere; times are those of the commit files.
 
 from __future__ import annotations
 
-import os
 import statistics
 import threading
 import time
@@ -22,7 +21,7 @@ from rich.table import Table
 
 from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.engine import Table as Delta
-from dbt_spark_dynamic.commit.history import parse_actions, read_commit
+from dbt_spark_dynamic.commit.history import Commit, parse_actions, read_commit
 from dbt_spark_dynamic.commit.ledger import Entry
 from dbt_spark_dynamic.commit.outcome import Outcome
 from dbt_spark_dynamic.commit.refresh import refresh
@@ -91,19 +90,29 @@ class Models:
 
 
 class Log:
-    """A Delta log read from its files: asking Spark would be part of what is measured."""
+    """A Delta log read from its files: asking Spark would be part of what is measured, as would be the time to list
+    them all, or to read one again and again."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._version = -1
+        self._commits: dict[int, Commit] = {}
 
     def version(self) -> int:
-        return max(int(name[:20]) for name in os.listdir(self.folder) if name.endswith(".json") and name[:20].isdigit())
+        while self._file(self._version + 1).exists():
+            self._version += 1
+        return self._version
 
     def time(self, version: int) -> float:
-        return (self.folder / f"{version:020d}.json").stat().st_mtime
+        return self._file(version).stat().st_mtime
 
-    def actions(self, version: int) -> list[dict[str, Any]]:
-        return parse_actions((self.folder / f"{version:020d}.json").read_text())
+    def commit(self, version: int) -> Commit:
+        if version not in self._commits:
+            self._commits[version] = read_commit(version, parse_actions(self._file(version).read_text()))
+        return self._commits[version]
+
+    def _file(self, version: int) -> Path:
+        return self.folder / f"{version:020d}.json"
 
 
 class Latency:
@@ -176,7 +185,7 @@ class Latency:
         base, of = self.log("bench.sales"), held or self._held_by_ledger
         version, seconds = base.version(), {}
         # Where files were put together there is nothing to be brought further.
-        while not read_commit(version, base.actions(version)).changes_data:
+        while not base.commit(version).changes_data:
             version -= 1
         begun = base.time(version)
         for table in tables:
@@ -192,7 +201,7 @@ class Latency:
             log = self.log(name)
             reached = None
             for at in range(log.version(), -1, -1):
-                entry = Entry.read(read_commit(at, log.actions(at)).user_metadata)
+                entry = Entry.read(log.commit(at).user_metadata)
                 if entry is None:
                     # Files were put together: the rows are those of the version before.
                     continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -82,20 +83,60 @@ def test_a_table_is_looked_at_once_in_a_refresh(maintained: Maintained) -> None:
     engine, _ = engines(maintained)
     table = engine.table("t")
     assert table is not None
+
+    def seen() -> int:
+        found = engine.table("t")
+        assert found is not None
+        return found.version
+
     maintained.session.conf.set(STALENESS, "1ms")
     with engine.steady():
-        assert engine.version(table) == 0
+        assert seen() == 0
         _commit_of_another(table, 1)
-        assert engine.version(table) == 0
+        assert seen() == 0
         engine.write("INSERT INTO t VALUES (1)", {})
-        assert engine.version(table) == 2
+        assert seen() == 2
         assert engine.rows("SELECT * FROM t") == [(1,)]
         _commit_of_another(table, 3)
         with engine.steady():
-            assert engine.version(table) == 3
+            assert seen() == 3
         _commit_of_another(table, 4)
-    assert engine.version(table) == 4
+    assert seen() == 4
     assert maintained.session.conf.get(STALENESS) == "1ms"
+
+
+def test_the_latest_version_is_found_without_a_list_of_all(maintained: Maintained) -> None:
+    """Watching asks for it many times in a second, of logs that may have thousands of files."""
+    engine, _ = engines(maintained)
+    for name, rows in {"t": 1, "another": 2}.items():
+        maintained.sql(f"CREATE TABLE {name} (k INT) USING delta")
+        for k in range(rows):
+            maintained.sql(f"INSERT INTO {name} VALUES ({k})")
+    table, other = engine.table("t"), engine.table("another")
+    assert table is not None and other is not None
+    log = engine._delta_log(table.path)
+
+    def asked() -> tuple[int, bool]:
+        """The version, and whether Delta looked for it."""
+        before = log.currentSnapshot().updateTimestamp()
+        time.sleep(0.002)
+        version, glanced = engine.version(table), engine.glance("t")
+        assert glanced is not None and glanced.version == version
+        return version, log.currentSnapshot().updateTimestamp() != before
+
+    assert asked() == (1, False)
+    maintained.sql("INSERT INTO t VALUES (7)")
+    assert asked() == (2, False)
+    _commit_of_another(table, 3)
+    assert asked() == (3, True)
+    assert asked() == (3, False)
+    # Made anew at the same place by another process, with as many commits as it had, or fewer.
+    for commits in (3, 2):
+        for n in range(engine.version(other) + 1, commits + 1):
+            _commit_of_another(other, n)
+        _put_in_place(other, table, commits)
+        assert asked() == (commits, True)
+        assert asked() == (commits, False)
 
 
 def test_what_another_process_committed_is_refreshed(maintained: Maintained) -> None:
@@ -109,6 +150,16 @@ def test_what_another_process_committed_is_refreshed(maintained: Maintained) -> 
     assert maintained.refresh("m").sources == {table.name: (1, 2)}
     assert maintained.difference("m") == 0
     assert maintained.session.conf.get(STALENESS, None) is None
+
+
+def _put_in_place(other: Table, table: Table, version: int) -> None:
+    """The other table up to a version, in the place of the table."""
+    there, here = (Path(urlparse(t.path).path) for t in (other, table))
+    shutil.rmtree(here)
+    shutil.copytree(there, here, copy_function=shutil.copyfile)
+    for file in (here / "_delta_log").glob("*.json"):
+        if int(file.name[:20]) > version:
+            file.unlink()
 
 
 def _commit_of_another(table: Table, version: int) -> None:

@@ -101,7 +101,7 @@ class ClassicEngine:
             raise unmasked(error) from error
 
     def table(self, name: str) -> Table | None:
-        known = self._known(name)
+        known = self._known(name, self._snapshot)
         if known is None:
             return look_up(name, self, self._delta)
         metadata = metadata_of(known.snapshot)
@@ -113,12 +113,12 @@ class ClassicEngine:
         )  # fmt: skip
 
     def glance(self, name: str) -> Table | None:
-        if (known := self._known(name)) is None:
+        if (known := self._known(name, self._latest)) is None:
             return None
         snapshot = known.snapshot
         return Table(known.name, Kind.DELTA, (), snapshot.metadata().id(), snapshot.version(), known.path)
 
-    def _known(self, name: str) -> Known | None:
+    def _known(self, name: str, snapshot_of: Callable[[str], Any]) -> Known | None:
         """None where it is not there, not a Delta table, not in this catalog, or not readable: whoever asks by a
         statement is told which."""
         state = self._jspark.sessionState()
@@ -132,7 +132,7 @@ class ClassicEngine:
             if not known.provider().isDefined() or known.provider().get().lower() != "delta":
                 return None
             path = self._java("org.apache.hadoop.fs.Path")(known.location()).toString()
-            snapshot = self._snapshot(path)
+            snapshot = snapshot_of(path)
         except Exception:
             return None
         return Known(complete_name(SPARK_CATALOG, known.database(), known.identifier().table()), path, snapshot)
@@ -150,7 +150,29 @@ class ClassicEngine:
         return state_of(snapshot, metadata_of(snapshot))
 
     def version(self, table: Table) -> int:
-        return int(self._snapshot(table.path).version())
+        return int(self._latest(table.path).version())
+
+    def _latest(self, path: str) -> Any:
+        """The latest snapshot, for whoever has no statement to run on the table: Delta lists its log to find it, which
+        takes the longer the more commits there were."""
+        log = self._delta_log(path)
+        snapshot = log.unsafeVolatileSnapshot()
+        return snapshot if self._is_latest(log, snapshot) else self._snapshot(path)
+
+    def _is_latest(self, log: Any, snapshot: Any) -> bool:
+        """Whether there is no next commit, and the snapshot's own is still the one that it was: a table that was made
+        anew at the same place has another file of that number."""
+        names, version = self._java("org.apache.spark.sql.delta.util.FileNames"), snapshot.version()
+        try:
+            if version < 0 or snapshot.isCatalogOwned() or snapshot.tableCommitCoordinatorClientOpt().isDefined():
+                # Commits are where a catalog says.
+                return False
+            own, following = (names.unsafeDeltaFile(log.logPath(), v) for v in (version, version + 1))
+            files = own.getFileSystem(log.newDeltaHadoopConf())
+            written = snapshot.logSegment().lastCommitFileModificationTimestamp()
+            return files.getFileStatus(own).getModificationTime() == written and not files.exists(following)
+        except Exception:
+            return False
 
     def _snapshot(self, path: str) -> Any:
         """The latest, or the latest of when what is asked of tables became steady."""
