@@ -45,10 +45,11 @@ class Day:
 
 
 class Shop:
-    """spark: to change the sources with; projects: one for each kind, each with a schema of its own."""
+    """spark: to change the sources with; threads: models at a time, of both kinds; projects: one for each kind, each
+    with a schema of its own."""
 
-    def __init__(self, spark: SparkSession, workspace: Path) -> None:
-        self._spark = spark
+    def __init__(self, spark: SparkSession, workspace: Path, threads: int) -> None:
+        self._spark, self._threads = spark, threads
         self._projects = {
             kind: Project(FOLDER, workspace / kind, {"kind": kind, "mart_schema": schema(kind)}) for kind in KINDS
         }
@@ -58,7 +59,7 @@ class Shop:
         seconds, refreshes = {}, {}
         for kind in (first, *(k for k in KINDS if k != first)):
             started = time.perf_counter()
-            found = self._projects[kind].run()
+            found = self._projects[kind].run("--threads", str(self._threads))
             seconds[kind] = time.perf_counter() - started
             refreshes |= found
         return Day(seconds, refreshes)
@@ -81,14 +82,15 @@ def schema(kind: str) -> str:
 @click.option("--scale", default=1.0, show_default=True, help="TPC-H scale factor of the sources.")
 @click.option("--days", default=3, show_default=True, help="Batches of changes, each before one `dbt run` of both.")
 @click.option("--share", default=0.01, show_default=True, help="Share of the orders that a batch changes.")
-def project(scale: float, days: int, share: float) -> None:
+@click.option("--threads", default=1, show_default=True, help="Models that dbt runs at a time.")
+def project(scale: float, days: int, share: float, threads: int) -> None:
     """The whole of `dbt run`, with what dbt itself takes: orders come, change and go, and so do their lines."""
     console = console_of(120)
     with tempfile.TemporaryDirectory(prefix="dbt-spark-dynamic-", ignore_cleanup_errors=True) as folder:
         os.environ[STORE_VARIABLE] = str(Path(folder) / "tables")
         spark = open_session(EmbeddedSettings(store=Path(folder) / "tables", conf=CONF))
         rows = data.load(spark, data.generate(cache_folder() / "demo", scale), RAW, lambda *_: None)
-        shop = Shop(spark, Path(folder) / "dbt")
+        shop = Shop(spark, Path(folder) / "dbt", threads)
         console.print(row("built", shop.run("table")))
         for day in range(1, days + 1):
             waves.apply(spark, RAW, waves.wave(RAW, share / CHANGES, day, rows))
