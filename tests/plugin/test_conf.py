@@ -50,6 +50,12 @@ def test_a_second_garbage_collector_is_never_asked_for():
     assert "Parallel" not in made
 
 
+def test_the_room_for_compiled_code_is_the_user_s_to_change():
+    assert "-XX:ReservedCodeCacheSize=512m" in spark_conf(settings())[OPTIONS]
+    made = spark_conf(settings(conf={OPTIONS: "-XX:ReservedCodeCacheSize=1g"}))[OPTIONS]
+    assert made.count("ReservedCodeCacheSize") == 1
+
+
 def test_past_statements_are_kept_for_whoever_has_a_user_interface_to_look_at_them():
     assert spark_conf(settings())["spark.sql.ui.retainedExecutions"] == "10"
     assert "spark.sql.ui.retainedExecutions" not in spark_conf(settings(conf={"spark.ui.enabled": "true"}))
