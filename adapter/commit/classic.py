@@ -162,15 +162,14 @@ class ClassicEngine:
     def _is_latest(self, log: Any, snapshot: Any) -> bool:
         """Whether there is no next commit, and the snapshot's own is still the one that it was: a table that was made
         anew at the same place has another file of that number."""
-        names, version = self._java("org.apache.spark.sql.delta.util.FileNames"), snapshot.version()
+        version = snapshot.version()
         try:
             if version < 0 or snapshot.isCatalogOwned() or snapshot.tableCommitCoordinatorClientOpt().isDefined():
                 # Commits are where a catalog says.
                 return False
-            own, following = (names.unsafeDeltaFile(log.logPath(), v) for v in (version, version + 1))
-            files = own.getFileSystem(log.newDeltaHadoopConf())
-            written = snapshot.logSegment().lastCommitFileModificationTimestamp()
-            return files.getFileStatus(own).getModificationTime() == written and not files.exists(following)
+            files, written = files_of(log), snapshot.logSegment().lastCommitFileModificationTimestamp()
+            is_own = files.getFileStatus(self._commit_file(log, version)).getModificationTime() == written
+            return is_own and not files.exists(self._commit_file(log, version + 1))
         except Exception:
             return False
 
@@ -187,9 +186,9 @@ class ClassicEngine:
         return java_class(self._gateway, name)
 
     def log(self, table: Table, version: int) -> list[dict[str, Any]]:
-        log, file = self._delta_log(table.path), self._commit_file(table, version)
+        log = self._delta_log(table.path)
         try:
-            lines = log.store().read(file, log.newDeltaHadoopConf())
+            lines = log.store().read(self._commit_file(log, version), log.newDeltaHadoopConf())
         except Exception as error:
             if "FileNotFoundException" in str(error):
                 return []
@@ -210,13 +209,11 @@ class ClassicEngine:
         actions = self.log(table, version)
         if not actions:
             return 0
-        file = self._commit_file(table, version)
-        files = file.getFileSystem(self._delta_log(table.path).newDeltaHadoopConf())
-        return commit_time(actions, files.getFileStatus(file).getModificationTime())
+        log = self._delta_log(table.path)
+        return commit_time(actions, files_of(log).getFileStatus(self._commit_file(log, version)).getModificationTime())
 
-    def _commit_file(self, table: Table, version: int) -> Any:
-        names = self._java("org.apache.spark.sql.delta.util.FileNames")
-        return names.unsafeDeltaFile(self._delta_log(table.path).logPath(), version)
+    def _commit_file(self, log: Any, version: int) -> Any:
+        return self._java("org.apache.spark.sql.delta.util.FileNames").unsafeDeltaFile(log.logPath(), version)
 
     def pin(self, name: str, sql: str, *, few: bool) -> int:
         frame = self._sql(sql)
@@ -279,6 +276,11 @@ class ClassicEngine:
             # Left behind, the transaction identifier would make later writes vanish without a word.
             for key, value in before.items():
                 self.set(key, value)
+
+
+def files_of(log: Any) -> Any:
+    """The file system that a Delta log is on."""
+    return log.logPath().getFileSystem(log.newDeltaHadoopConf())
 
 
 def metadata_of(snapshot: Any) -> dict[str, Any]:

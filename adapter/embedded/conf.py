@@ -22,7 +22,7 @@ LARGEST_DEFAULT_HEAP = 4 * GIGABYTE
 COLLECTOR = re.compile(r"-XX:\+Use\w+GC")
 
 # Spark makes new classes for most statements. In Java's default of 240m their code and all other crowd each other after
-# an hour of refreshes: what is not in use this very moment is thrown away, and compiled again, by one core of two.
+# half an hour of refreshes: what is not in use this very moment is thrown away, and compiled again, by one core of two.
 CODE_CACHE = "ReservedCodeCacheSize"
 
 # The user's value is joined to ours instead of replacing it: (setting, separator).
@@ -115,9 +115,10 @@ def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
     cores = usable_cores()
     store = Store(settings.store)
     options = ["-Xss4m", java_option("log4j2.configurationFile", LOG4J.as_uri())]
-    if not COLLECTOR.search(settings.conf.get("spark.driver.extraJavaOptions", "")):
+    asked = settings.conf.get("spark.driver.extraJavaOptions", "")
+    if not COLLECTOR.search(asked):
         options.append("-XX:+UseParallelGC")
-    if CODE_CACHE not in settings.conf.get("spark.driver.extraJavaOptions", ""):
+    if CODE_CACHE not in asked:
         options.append(f"-XX:{CODE_CACHE}=512m")
     conf = {
         "spark.master": settings.master or f"local[{cores}]",
