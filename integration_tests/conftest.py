@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from dbt_spark_dynamic.embedded.conf import UNCHECKED
 from dbt_spark_dynamic.embedded.settings import STORE_VARIABLE
 from integration_tests.connections import CONNECTIONS, Connection
 from integration_tests.maintained import Maintained
@@ -36,14 +37,14 @@ TEST_CONF = {
     # As dbt-spark sets it for every connection: a query in a test means what it means in a model.
     "spark.sql.ansi.enabled": "false",
     # Thousands of small statements, each with a plan of its own: compiling Java for each of them, and replanning
-    # between its stages, is two thirds of the time. The demo and the benchmarks run as users do.
+    # between its stages, is two thirds of the time. So are small refreshes run everywhere (`Engine.reading`); here,
+    # what tests ask beside them is too.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
-    # No checksum file beside every file: Hadoop starts a process for the rights of each, and a commit has a dozen.
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    # As the embedded Spark has it, for the servers that tests start.
+    **UNCHECKED,
 }
 
 

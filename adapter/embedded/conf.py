@@ -25,6 +25,13 @@ COLLECTOR = re.compile(r"-XX:\+Use\w+GC")
 # half an hour of refreshes: what is not in use this very moment is thrown away, and compiled again, by one core of two.
 CODE_CACHE = "ReservedCodeCacheSize"
 
+# On a local disk Hadoop writes a checksum file beside every file, and starts a process for the rights of each of both.
+# A Delta commit has a dozen files, and whoever looks for the next one lists all of them.
+UNCHECKED = {
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+}
+
 # The user's value is joined to ours instead of replacing it: (setting, separator).
 JOINED = (
     ("spark.driver.extraJavaOptions", " "),
@@ -120,7 +127,7 @@ def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
         options.append("-XX:+UseParallelGC")
     if CODE_CACHE not in asked:
         options.append(f"-XX:{CODE_CACHE}=512m")
-    conf = {
+    conf = UNCHECKED | {
         "spark.master": settings.master or f"local[{cores}]",
         "spark.driver.memory": default_heap(usable_memory()),
         "spark.driver.host": "127.0.0.1",

@@ -56,6 +56,12 @@ def test_the_room_for_compiled_code_is_the_user_s_to_change():
     assert made.count("ReservedCodeCacheSize") == 1
 
 
+def test_files_of_one_machine_have_no_checksum_files_beside_them_unless_the_user_wants_them():
+    assert conf.UNCHECKED.items() <= spark_conf(settings()).items()
+    wanted = {name: "org.apache.hadoop.fs.LocalFileSystem" for name in conf.UNCHECKED}
+    assert wanted.items() <= spark_conf(settings(conf=wanted)).items()
+
+
 def test_past_statements_are_kept_for_whoever_has_a_user_interface_to_look_at_them():
     assert spark_conf(settings())["spark.sql.ui.retainedExecutions"] == "10"
     assert "spark.sql.ui.retainedExecutions" not in spark_conf(settings(conf={"spark.ui.enabled": "true"}))
