@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -22,6 +23,7 @@ from ..sparksql import statements as sql
 from ..sparksql.found_keys import ENOUGH_ROWS
 from ..sparksql.render import Renderer
 from . import problems
+from .bytes_read import BytesRead, added, counted
 from .computed import Computed
 from .engine import Engine, SqlError, Written
 from .held import held
@@ -66,7 +68,8 @@ class Applier:
     asked about what was computed; small: tables that are sooner read whole than looked at for a few keys; types: of
     the columns of the tables that are read; weigh: told how many rows of the table are to be made again, raises Dearer
     if that is too many; expected: a key that only the project says the rows have, where they are merged as a whole;
-    worth_looking: whether a look through the whole table is little beside a merge of so many whole rows.
+    worth_looking: whether a look through the whole table is little beside a merge of so many whole rows; sizes: of what
+    is read; reads: bytes that what is applied is made of, None where nothing says it.
     """
 
     engine: Engine
@@ -83,6 +86,8 @@ class Applier:
     weigh: Callable[[int], None] = field(default=lambda rows: None, kw_only=True)
     expected: ExpectedKey | None = field(default=None, kw_only=True)
     worth_looking: Callable[[int], bool] = field(default=lambda rows: True, kw_only=True)
+    sizes: BytesRead = field(default_factory=BytesRead, kw_only=True)
+    reads: int | None = field(default=None, kw_only=True)
 
     @property
     def names(self) -> list[str]:
@@ -90,7 +95,17 @@ class Applier:
 
     def plan(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Applied:
         """Computes the plan's relations in order and applies the last one."""
-        query, rows = self._computed(plan, work, renderer)
+        computed = Computed(plan)
+        query = self._compute(computed, work, renderer)
+        applied = [plan.additions.rows] if plan.additions is not None else []
+        if plan.shape is not Shape.ADDITIVE or (plan.affected is not None and computed.rows[plan.affected.name]):
+            applied.append(plan.result.node)
+        reads = self.sizes.by(*map(computed.read, applied))
+        with self.engine.reading(reads):
+            return replace(self, reads=reads)._apply(computed, work, query)
+
+    def _apply(self, computed: Computed, work: Incremental, query: Callable[[Node], exp.Expression]) -> Applied:
+        plan, rows = computed.plan, computed.rows
         if plan.shape is Shape.UPSERT and plan.affected is not None and not rows[plan.affected.name]:
             return self._nothing()
         if plan.partials is not None:
@@ -130,12 +145,10 @@ class Applier:
         technique = "keyed" if again else "additive"
         return applier._upsert(plan.key, technique, work.rows[plan.affected.name], f"(\n{upserts}\n)")
 
-    def _computed(
-        self, plan: ChangePlan, work: Incremental, renderer: Renderer
-    ) -> tuple[Callable[[Node], exp.Expression], Mapping[str, int]]:
+    def _compute(self, computed: Computed, work: Incremental, renderer: Renderer) -> Callable[[Node], exp.Expression]:
         """Pins the relations of the plan, until the keys of an upsert turn out to be none. How what reads them is said
-        in SQL, and how many rows each has."""
-        computed = Computed(plan)
+        in SQL."""
+        plan = computed.plan
         upserted = plan.affected.name if plan.affected is not None and plan.shape is Shape.UPSERT else None
         narrowed = self._narrowing(plan, work, renderer)
 
@@ -146,10 +159,11 @@ class Applier:
             if computed.is_told(b.name):
                 continue
             few = False if computed.is_many(b.name) else None
-            computed.rows[b.name] = work.pin(b.name, sql.explained(b.why, query(b.node)), few=few)
+            with self.engine.reading(self.sizes.by(computed.read(b.node))):
+                computed.rows[b.name] = work.pin(b.name, sql.explained(b.why, query(b.node)), few=few)
             if b.name == upserted and not computed.rows[b.name]:
                 break
-        return query, computed.rows
+        return query
 
     def _too_late(self, plan: ChangePlan, work: Incremental) -> int:
         """How many changed rows no result is made of any more."""
@@ -182,7 +196,7 @@ class Applier:
         upserts = work.pin("upserts", sql.upserts_from_rows(result, *self._keys(plan, work), self.names))
         if self.checked and upserts:
             assert plan.key is not None
-            self.check_unique(sql.duplicates_after_upserts(self.spec.target, UPSERTS, plan.key, self.checked))
+            self._check_unique(sql.duplicates_after_upserts(self.spec.target, UPSERTS, plan.key, self.checked))
         return upserts
 
     def _keys(self, plan: ChangePlan, work: Incremental) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
@@ -207,7 +221,7 @@ class Applier:
             upserts=again,
         )  # fmt: skip
         technique = "keyed" if again else "additive"
-        written = self._write(technique, merge)
+        written = self._merge(technique, merge, counted(0, rows))
         return Applied(technique, written.inserted, written.updated, written.deleted)
 
     def difference(self, query: str) -> Applied:
@@ -240,7 +254,7 @@ class Applier:
             )
             raise problems.append_retracts(sample, self.spec)
         if self.checked:
-            self.check_unique(sql.duplicates_after_change(self.spec.target, CHANGE, self.checked))
+            self._check_unique(sql.duplicates_after_change(self.spec.target, CHANGE, self.checked))
         if not left:
             name = technique or "append"
             if self.expected is not None and self.expected.holds:
@@ -286,7 +300,9 @@ class Applier:
         built or rows were inserted, and otherwise of those that come. Raises NotUnique, with nothing written."""
         key = expected.columns
         if not expected.holds:
-            found = self.measure.examples(sql.duplicates_in(f"SELECT {sql.listed(key)} FROM {self.spec.target}", key))
+            held = f"SELECT {sql.listed(key)} FROM {self.spec.target}"
+            with self._reading_target():
+                found = self.measure.examples(sql.duplicates_in(held, key))
             if found:
                 raise NotUnique(problems.unexpected(self.spec, key, found))
         entry = replace(self.entry, expected_key=replace(expected, holds=True))
@@ -301,11 +317,13 @@ class Applier:
     def _retract(self, pin: Callable[[str, str], int], technique: str | None, came: int, left: int) -> Applied:
         """By whole rows, with as many copies of each as there are."""
         bits = self._bits(sql.rows_that_left(CHANGE), self.names, left)
-        pin("held", sql.copies_held(self.spec.target, CHANGE, self.columns, bits))
+        with self._reading_target():
+            pin("held", sql.copies_held(self.spec.target, CHANGE, self.columns, bits))
         self._check_held()
         bounds = self._bounds(HELD, self.names, bits)
         name = technique or "retract"
-        self._write(name, sql.merge_retractions(self.spec.target, CHANGE, HELD, self.columns, bounds))
+        merge = sql.merge_retractions(self.spec.target, CHANGE, HELD, self.columns, bounds)
+        self._merge(name, merge, counted(0, came + left))
         return Applied(name, came, 0, left)
 
     def _upsert(
@@ -321,7 +339,8 @@ class Applier:
         merge = sql.merge_upserts(
             self.spec.target, upserts, key, self.names, comparable, bounds, as_expected=as_expected
         )
-        written = self._write(technique, merge)
+        # What is not computed under a name is computed by the MERGE.
+        written = self._merge(technique, merge, counted(0, rows) if upserts == UPSERTS else self.reads)
         return Applied(technique, written.inserted, written.updated, written.deleted)
 
     def _bounds(self, relation: str, key: Sequence[str], bits: str) -> str:
@@ -347,6 +366,18 @@ class Applier:
     def _nothing(self) -> Applied:
         self._write("no_op", sql.touch(self.spec.target))
         return Applied("no_op", 0, 0, 0)
+
+    def _check_unique(self, query: str) -> None:
+        with self._reading_target():
+            self.check_unique(query)
+
+    def _reading_target(self, more: int | None = 0) -> AbstractContextManager[None]:
+        """more: bytes that are read beside it."""
+        return self.engine.reading(added(more, self.sizes.of(self.spec.target)))
+
+    def _merge(self, technique: str, statement: str, reads: int | None) -> Written:
+        with self._reading_target(reads):
+            return self._write(technique, statement)
 
     def _write(self, technique: str, statement: str) -> Written:
         entry = self.entry if self.entry.technique else replace(self.entry, technique=technique)

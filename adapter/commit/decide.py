@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.literal_keys import read_whole
 from ..errors import TargetError
+from .bytes_read import added, of_table
 from .costs import (
     BY_KEY,
     BY_ROW,
@@ -109,6 +110,15 @@ def size_of_sources(seen: Seen) -> int:
     """Bytes of all tables that the model reads; 0 if one of them does not say it."""
     sizes = [seen.catalog.tables[name].size for name in seen.model.sources]
     return sum(sizes) if all(sizes) else 0
+
+
+def read_at_most(seen: Seen, changes: Mapping[str, Change]) -> int | None:
+    """Bytes of all files that a refresh may read, its own table's among them; None if nothing says it."""
+    if seen.model.node is None:
+        return None
+    tables = [seen.catalog.tables[name] for name in seen.model.sources]
+    own = [seen.target] if seen.target is not None else []
+    return added(*map(of_table, tables + own), *(change.size for change in changes.values()))
 
 
 def dearer(seen: Seen, spec: Spec, changed: Changed | None) -> str | None:

@@ -18,12 +18,13 @@ CUT_SHORT = re.compile(r"\.\.\. \d+ more fields")
 
 
 class DeltaState(NamedTuple):
-    """id: of the table; size: bytes of its data files."""
+    """id: of the table; size: bytes of its data files; rows: in these, None where nothing says it."""
 
     id: str
     version: int
     properties: dict[str, str]
     size: int
+    rows: int | None = None
 
 
 def in_full(engine: Engine, statement: str) -> list[tuple[Any, ...]]:
@@ -79,7 +80,7 @@ def described(name: str, rows: list[tuple[Any, ...]], delta: Callable[[str], Del
     now = delta(path)
     return Table(
         complete, Kind.DELTA, tuple(columns), now.id, now.version, path, now.properties, provider="delta",
-        size=now.size, partitioned_by=tuple(partitions), clustered_by=clustered_by,
+        size=now.size, rows=now.rows, partitioned_by=tuple(partitions), clustered_by=clustered_by,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..errors import EngineError
@@ -24,7 +24,7 @@ class Table:
     id, version, path: of a Delta table, else empty; latest: its newest version, where it is seen as an older one is;
     properties: its TBLPROPERTIES; provider: its format, for messages; size: bytes of a Delta table's data files, 0 if
     nothing says it; partitioned_by, clustered_by: columns; the latter None if the table never had liquid clustering,
-    which Delta remembers.
+    which Delta remembers; rows: of its files, marked as deleted or not, None where nothing says it.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Table:
     latest: int = -1
     partitioned_by: tuple[str, ...] = ()
     clustered_by: tuple[str, ...] | None = None
+    rows: int | None = field(default=None, compare=False)
 
     @property
     def has_change_feed(self) -> bool:
@@ -85,6 +86,11 @@ class Engine(Protocol):
         """Within it, tables may be answered for, and read, as they were at any moment since it began: whoever reads
         versions that it has looked up need not have each statement look for newer ones. What this engine writes is seen
         at once."""
+        ...
+
+    def reading(self, size: int | None) -> AbstractContextManager[None]:
+        """Within it, no statement reads or writes more than so many bytes of files, as far as that is known; None where
+        nothing says it. What reads little may be run in another way."""
         ...
 
     def table(self, name: str) -> Table | None:

@@ -25,8 +25,9 @@ REPLACING = "REPLACE TABLE"
 class Commit:
     """One commit. rows: changed rows by its own count, None where it does not say; table_id: if it set one;
     rows_written: rows of the files it added; file_rows, file_bytes: of those of them that count their rows, without
-    rows that are marked as deleted; removes: whether it took files away, or rows out of them; more: rows it added less
-    those it removed, None where it does not say; made: when, in milliseconds since 1970, 0 where it does not say."""
+    rows that are marked as deleted; feed_bytes: of the files that its change feed is read from; removes: whether it
+    took files away, or rows out of them; more: rows it added less those it removed, None where it does not say; made:
+    when, in milliseconds since 1970, 0 where it does not say."""
 
     version: int
     operation: str
@@ -38,6 +39,7 @@ class Commit:
     rows_written: int = 0
     file_rows: int = 0
     file_bytes: int = 0
+    feed_bytes: int = 0
     removes: bool = False
     more: int | None = None
     made: int = 0
@@ -53,6 +55,7 @@ def read_commit(version: int, actions: Iterable[dict[str, Any]]) -> Commit:
     info = commit_info(listed)
     files = [a.get("add") or a.get("remove") for a in listed if "add" in a or "remove" in a]
     changes = any(f.get("dataChange", True) for f in files if f is not None)
+    changed = [a["cdc"] for a in listed if "cdc" in a] or [f for f in files if f is not None]
     counted = [(rows, int(a["add"].get("size", 0))) for a in listed if (rows := _rows_of_file(a.get("add"))) > 0]
     return Commit(
         version,
@@ -66,6 +69,7 @@ def read_commit(version: int, actions: Iterable[dict[str, Any]]) -> Commit:
         int((info.get("operationMetrics") or {}).get("numOutputRows", 0)),
         sum(rows for rows, _ in counted),
         sum(size for _, size in counted),
+        sum(int(f.get("size") or 0) for f in changed) if changes else 0,
         any("remove" in a for a in listed),
         _more(info, changes),
         int(info.get("timestamp", 0)),

@@ -71,11 +71,13 @@ class Incremental:
     def _pin_feed(self, feed: Feed, change: Change) -> int:
         if change.feed:
             try:
-                return self.pin(feed.name, explained(feed.why, net_change(feed, change.span)))
+                with self._engine.reading(change.size):
+                    return self.pin(feed.name, explained(feed.why, net_change(feed, change.span)))
             except SqlError as error:
                 if not has_no_feed(error):
                     raise
-        return self.pin(feed.name, explained(feed.why, net_difference(feed, change.span)), few=False)
+        with self._engine.reading(None):
+            return self.pin(feed.name, explained(feed.why, net_difference(feed, change.span)), few=False)
 
     def pin(self, relation: str, sql: str, *, few: bool | None = None) -> int:
         name = self.name(relation)

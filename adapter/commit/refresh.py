@@ -29,10 +29,20 @@ from ..sparksql.render import Renderer
 from ..sparksql.statements import create, create_empty, duplicates_in, overwrite, touch
 from . import costs, problems
 from .apply import Applied, Applier, Dearer, NotHeld
+from .bytes_read import BytesRead
 from .costs import Changed, Past
-from .decide import Decision, accepted, changed_rows, dear_plan, dearer, decide, size_of_sources
+from .decide import (
+    Decision,
+    accepted,
+    changed_rows,
+    dear_plan,
+    dearer,
+    decide,
+    read_at_most,
+    size_of_sources,
+)
 from .drift import CHANGE_FEED, created_with
-from .engine import Engine, SqlError, Written
+from .engine import Engine, SqlError, Table, Written
 from .held import NotKept, name_of
 from .history import Commit, now, read_commit
 from .incremental import Incremental
@@ -81,9 +91,11 @@ def refresh(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) 
                 return replace(outcome, seconds=time.monotonic() - started)
             seen = look(spec, engine, until)
             run = Refresh(spec, engine, seen)
-            outcome = run.carry_out(decide(seen, spec, engine))
-            due_in = run.next_due()
-            outcome = run.kept_up(outcome)
+            decision = decide(seen, spec, engine)
+            with engine.reading(read_at_most(seen, decision.changes)):
+                outcome = run.carry_out(decision)
+                due_in = run.next_due()
+                outcome = run.kept_up(outcome)
     except SqlError as error:
         raise problems.explained(error, spec) from error
     return replace(
@@ -265,7 +277,8 @@ class Refresh:
             if not self.model.kept and among_versions(self.model.node, temporal, work.changed):
                 return self._recompute(entry, "many rows changed, among them versions of keys that have many of them")
             new = self._with_partials(new, plan.partials, work)
-            applier = replace(self._applier(new), weigh=self._weigh_rows)
+            sizes = BytesRead(self._tables(), work.rows)
+            applier = replace(self._applier(new), weigh=self._weigh_rows, sizes=sizes)
             applied = applier.plan(plan, work, Renderer(dated(spans), work.name, clock, temporal))
             return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
         except Dearer as found:
@@ -332,7 +345,7 @@ class Refresh:
         return Applier(
             self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique,
             self.measure, self._small(), self.seen.types, expected=self.seen.expected_key,
-            worth_looking=self._worth_looking,
+            worth_looking=self._worth_looking, sizes=BytesRead(self._tables()),
         )  # fmt: skip
 
     def _worth_looking(self, rows: int) -> bool:
@@ -341,10 +354,12 @@ class Refresh:
         return not is_large(self.target) or rows * LOOKED_AT >= (self._held() or math.inf)
 
     def _small(self) -> frozenset[str]:
+        return frozenset(name for name, t in self._tables().items() if t.size and not is_large(t))
+
+    def _tables(self) -> dict[str, Table]:
         assert self.target is not None
         # Change plans know the table by its complete name, the statements that write to it by the model's.
-        tables = {**self.catalog.tables, self.target.name: self.target, self.spec.target: self.target}
-        return frozenset(name for name, t in tables.items() if t.size and not is_large(t))
+        return {**self.catalog.tables, self.target.name: self.target, self.spec.target: self.target}
 
     def _commit(self, statement: str, entry: Entry) -> Written:
         return self._write(statement, replace(entry, share=self.share), self._marking())[0]

@@ -50,6 +50,10 @@ class SqlEngine:
         # Each statement looks for itself.
         return nullcontext()
 
+    def reading(self, size: int | None) -> AbstractContextManager[None]:
+        # Each setting would be a statement or two, and a cluster's executors keep what they have compiled.
+        return nullcontext()
+
     def table(self, name: str) -> Table | None:
         return look_up(name, self, self._delta)
 

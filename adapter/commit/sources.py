@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..dialect import print_sql
 from ..errors import SourceError
 from ..sparksql.reads import Span, table
+from .bytes_read import counted
 from .engine import Engine, SqlError, Table
 from .history import Commit, read_commit
 from .ledger import Consumed
@@ -36,13 +37,15 @@ NO_FEED = ("DELTA_MISSING_CHANGE_DATA", "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE")
 class Change:
     """What lies between two versions of a source. rows: by the table's own count, None if it does not say;
     feed: whether the change feed covers it; only_came: whether no row left; row_size: bytes of a row in the data files
-    that were added, None if these do not say."""
+    that were added, None if these do not say; size: bytes that reading the feed is counted for, None where nothing says
+    it."""
 
     span: Span
     rows: int | None
     feed: bool = True
     only_came: bool = False
     row_size: float | None = None
+    size: int | None = None
 
 
 def grown(changes: Mapping[str, Change]) -> frozenset[str]:
@@ -87,9 +90,10 @@ def change_of(engine: Engine, now: Table, then: Consumed) -> Change | Lost | Non
     if not any(c.changes_data for c in commits):
         return None
     rows = None if any(c.rows is None for c in commits) else sum(c.rows or 0 for c in commits)
-    counted = sum(c.file_rows for c in commits)
-    row_size = sum(c.file_bytes for c in commits) / counted if counted else None
-    return Change(span, rows, now.has_change_feed, not any(c.removes for c in commits), row_size)
+    added = sum(c.file_rows for c in commits)
+    row_size = sum(c.file_bytes for c in commits) / added if added else None
+    size = sum(counted(c.feed_bytes, max(c.rows or 0, c.file_rows)) for c in commits) if rows is not None else None
+    return Change(span, rows, now.has_change_feed, not any(c.removes for c in commits), row_size, size)
 
 
 def commits_between(engine: Engine, now: Table, after: int, until: int, most: int | None) -> list[Commit] | None:

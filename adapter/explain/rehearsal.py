@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -79,6 +80,9 @@ class NotingEngine:
         self._engine, self._case = engine, case
         self.statements: list[Statement] = []
         self._written: tuple[str, str] | None = None
+
+    def reading(self, size: int | None) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def table(self, name: str) -> Table | None:
         return self._engine.table(name)

@@ -16,7 +16,7 @@ from ..algebra.expressions import column
 from ..algebra.nodes import Filter, Node, Project, Scan
 from ..changes.change_plan import ChangePlan
 from ..commit.apply import CHANGE, Applied, Applier
-from ..commit.decide import decide
+from ..commit.decide import decide, read_at_most
 from ..commit.engine import Engine
 from ..commit.incremental import Incremental
 from ..commit.ledger import Entry
@@ -67,8 +67,10 @@ def keep(spec: Spec, engine: Engine, keeping: Keeping, until: Mapping[str, int] 
     if seen.position is not None and seen.position.entry is not None:
         seen = _extended(seen, seen.position.entry, spec, engine)
     journal = Journal(spec, engine, seen, keeping)
-    outcome = journal.carry_out(decide(seen, spec, engine))
-    return replace(journal.kept_up(outcome), ignored=journal.ignored)
+    decision = decide(seen, spec, engine)
+    with engine.reading(read_at_most(seen, decision.changes)):
+        outcome = journal.kept_up(journal.carry_out(decision))
+    return replace(outcome, ignored=journal.ignored)
 
 
 def _extended(seen: Seen, entry: Entry, spec: Spec, engine: Engine) -> Seen:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -131,6 +132,9 @@ class Duck:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self._run(self._translated(sql)).fetchall()
+
+    def reading(self, size: int | None) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def pin(self, name: str, sql: str, *, few: bool) -> int:
         query = self._translated(sql)

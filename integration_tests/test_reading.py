@@ -1,0 +1,97 @@
+"""What reads little is interpreted, what may read much is compiled, and nobody's settings change by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dbt_spark_dynamic.commit.classic import INTERPRETED, ClassicEngine
+from dbt_spark_dynamic.commit.engine import SqlError
+from dbt_spark_dynamic.commit.refresh import refresh
+from dbt_spark_dynamic.commit.spec import Spec
+from integration_tests.maintained import Maintained
+
+WHOLE_STAGE = "spark.sql.codegen.wholeStage"
+OF_THE_USER = {WHOLE_STAGE: "true", "spark.sql.shuffle.partitions": "3"}
+"""What a session has set; the rest of INTERPRETED it leaves at whatever Spark was started with."""
+
+
+@pytest.fixture
+def compiling(maintained: Maintained) -> Iterator[Maintained]:
+    for name, value in OF_THE_USER.items():
+        maintained.session.conf.set(name, value)
+    yield maintained
+    for name in OF_THE_USER:
+        maintained.session.conf.unset(name)
+
+
+def settings(tables: Maintained) -> dict[str, str | None]:
+    return {name: tables.session.conf.get(name, None) for name in INTERPRETED}
+
+
+def interpreted(tables: Maintained, name: str, sql: str) -> list[tuple[bool, str]]:
+    """The statements of one refresh that compute or write, each with whether it is interpreted."""
+    sent: list[tuple[bool, str]] = []
+
+    def note(statement: str) -> None:
+        sent.append((tables.session.conf.get(WHOLE_STAGE) == "false", statement))
+
+    tables.models[name] = sql
+    before = settings(tables)
+    refresh(Spec(target=f"{tables.schema}.{name}", sql=sql, place=name), ClassicEngine(tables.session, note))
+    assert settings(tables) == before
+    return [(how, statement) for how, statement in sent if not statement.startswith("DESCRIBE")]
+
+
+def test_of_small_tables_everything_is_interpreted(compiling: Maintained) -> None:
+    compiling.sql("CREATE TABLE sales USING delta AS SELECT id, id % 5 AS customer FROM RANGE(100)")
+    sql = "SELECT customer, COUNT(*) AS n, MAX(id) AS latest FROM sales GROUP BY customer"
+    assert {how for how, _ in interpreted(compiling, "m", sql)} == {True}
+    for change in ("INSERT INTO sales VALUES (900, 1)", "DELETE FROM sales WHERE id >= 99", "UPDATE sales SET id = 1"):
+        compiling.sql(change)
+        assert {how for how, _ in interpreted(compiling, "m", sql)} == {True}
+        assert compiling.difference("m") == 0
+
+
+def test_what_may_read_a_large_table_is_compiled(compiling: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a refresh that otherwise reads what changed, and a table that is small."""
+    compiling.sql("CREATE TABLE sales USING delta AS SELECT id, id % 5 AS customer, UUID() AS note FROM RANGE(5000)")
+    monkeypatch.setattr("dbt_spark_dynamic.commit.classic.LITTLE", 50_000)
+    sql = "SELECT customer, COUNT(*) AS n, MAX(id) AS latest, MAX(note) AS note FROM sales GROUP BY customer"
+    assert {how for how, _ in interpreted(compiling, "m", sql)} == {False}
+    compiling.sql("INSERT INTO sales VALUES (9000, 1, 'new')")
+    assert {how for how, _ in interpreted(compiling, "m", sql)} == {True}
+    # The customer's latest row leaves: its others are looked at.
+    compiling.sql("UPDATE sales SET id = 0 WHERE id = 9000")
+    sent = interpreted(compiling, "m", sql)
+    looked = [how for how, statement in sent if "VERSION AS OF" in statement and "`sales`" in statement]
+    assert looked and not any(looked)
+    assert sent[-1][0] and sent[-1][1].startswith("MERGE")
+    assert compiling.difference("m") == 0
+
+
+def test_a_large_table_is_merged_into_by_compiled_statements(
+    compiling: Maintained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiling.sql("CREATE TABLE sales USING delta AS SELECT id, UUID() AS note FROM RANGE(5000)")
+    monkeypatch.setattr("dbt_spark_dynamic.commit.classic.LITTLE", 50_000)
+    sql = "SELECT id, note FROM sales WHERE id >= 0"
+    interpreted(compiling, "m", sql)
+    compiling.sql("INSERT INTO sales VALUES (9000, 'new')")
+    assert {how for how, _ in interpreted(compiling, "m", sql)} == {True}
+    compiling.sql("DELETE FROM sales WHERE id = 9000")
+    sent = interpreted(compiling, "m", sql)
+    assert not sent[-1][0] and sent[-1][1].startswith("MERGE")
+    assert compiling.difference("m") == 0
+
+
+def test_settings_are_as_they_were_after_a_statement_that_fails(compiling: Maintained) -> None:
+    engine, before = ClassicEngine(compiling.session), settings(compiling)
+    with pytest.raises(SqlError), engine.reading(1):
+        assert compiling.session.conf.get(WHOLE_STAGE) == "false"
+        with engine.reading(None):
+            assert settings(compiling) == before
+        assert compiling.session.conf.get(WHOLE_STAGE) == "false"
+        engine.rows("SELECT RAISE_ERROR('no')")
+    assert settings(compiling) == before
