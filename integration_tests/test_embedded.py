@@ -151,6 +151,20 @@ def test_a_second_process_finds_the_tables_and_fetches_nothing(machine: Machine)
     assert [path.name for path in sorted(log.glob("*.json"))] == [f"{n:020}.json" for n in (0, 1)]
 
 
+def test_other_models_go_on_when_java_has_ended(machine: Machine) -> None:
+    """They have a Spark of their own, on the same store."""
+    killing = machine.project / "models/killing.sql"
+    query = "select java_method('java.lang.System', 'exit', 7) as ended"
+    killing.write_text(f"{{{{ config(materialized='table') }}}} {query}")
+    said = machine.dbt("run", "--threads", "1")
+    killing.unlink()
+    assert said.returncode == 1
+    assert "PASS=2 WARN=0 ERROR=1" in said.stdout, said.stdout
+    assert f"Spark's Java process has ended (exit code 7): see {machine.store.log}" in said.stdout
+    assert "Traceback" not in said.stdout + said.stderr and "py4j" not in said.stdout
+    assert running_javas(machine.store) == []
+
+
 def test_a_store_in_use_is_one_sentence(machine: Machine) -> None:
     machine.store.prepare()
     with machine.store.claim():

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,18 @@ FILES = {
 
 PROFILE = {"type": "spark_dynamic", "schema": "shop", "server_side_parameters": TEST_CONF}
 TARGETS = {"dev": PROFILE, "large": {**PROFILE, "driver_memory": "2g"}}
+
+VISIT = """
+import json, sys
+from pathlib import Path
+from dbt_spark_dynamic.embedded.attach import attach, gone, visited
+from dbt_spark_dynamic.embedded.settings import EmbeddedSettings
+from dbt.adapters.spark_dynamic.credentials import SparkDynamicCredentials
+given = json.loads(sys.argv[2])
+conf = SparkDynamicCredentials(schema="shop", database=None, server_side_parameters=given).embedded_settings().conf
+spark = attach(EmbeddedSettings(Path(sys.argv[1]), conf=conf))
+"""
+"""How a guest begins."""
 
 
 @dataclass
@@ -78,6 +91,20 @@ class Shop:
             server.kill()
             raise
         return server, served
+
+    @contextmanager
+    def guest(self, code: str) -> Iterator[subprocess.Popen[str]]:
+        """A process that uses the store's Spark as `spark`."""
+        guest = subprocess.Popen(
+            [sys.executable, "-c", VISIT + code, str(self.store.folder), json.dumps(TEST_CONF)],
+            cwd=self.folder, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            yield guest
+        finally:
+            if guest.poll() is None:
+                guest.kill()
+            guest.wait(30)
 
     def starts(self) -> tuple[int, bool]:
         """What changes when a Spark is started on the store."""
@@ -121,25 +148,42 @@ def test_a_second_one_and_a_profile_of_other_settings_are_refused(
     assert "Traceback" not in said
 
 
+CUT_OFF = """
+from dbt_spark_dynamic.commit.classic import ClassicEngine
+from dbt_spark_dynamic.commit.engine import SqlError
+engine = ClassicEngine(spark.newSession())
+try:
+    with engine.steady(), engine.reading(0):
+        engine.pin("few", "SELECT 1", few=True)
+        print("in the middle of it", flush=True)
+        sys.stdin.readline()
+        try:
+            engine.write("SELECT 1", {"spark.sql.shuffle.partitions": "3"})
+        finally:
+            engine.unpin("few")
+except SqlError:
+    print(gone(), flush=True)
+"""
+"""Of a guest, what is not a refresh and goes on in the same way."""
+
+
 def test_killed_it_is_not_missed(shop: Shop, server: tuple[subprocess.Popen[bytes], Served]) -> None:
     process, served = server
     before = shop.starts()
-    process.kill()
-    process.wait(30)
+    with shop.guest(CUT_OFF) as guest:
+        assert guest.stdout is not None
+        assert guest.stdout.readline() == "in the middle of it\n"
+        process.kill()
+        process.wait(30)
+        while javas_of(shop.store):
+            time.sleep(0.1)
+        assert "has ended: run this again" in guest.communicate("\n", timeout=SECONDS)[0]
     assert str(served.pid) in shop.store.server.read_text()
     assert "INCREMENTAL" in shop.build(1, selected="visits+")
     assert shop.starts() != before
 
 
-GUEST = """
-import json, sys
-from pathlib import Path
-from dbt_spark_dynamic.embedded.attach import attach, visited
-from dbt_spark_dynamic.embedded.settings import EmbeddedSettings
-from dbt.adapters.spark_dynamic.credentials import SparkDynamicCredentials
-given = json.loads(sys.argv[2])
-conf = SparkDynamicCredentials(schema="shop", database=None, server_side_parameters=given).embedded_settings().conf
-spark = attach(EmbeddedSettings(Path(sys.argv[1]), conf=conf))
+COUNTS = """
 print(visited().pid, flush=True)
 sys.stdin.readline()
 print(spark.table("shop.totals").count(), flush=True)
@@ -148,28 +192,29 @@ print(spark.table("shop.totals").count(), flush=True)
 
 def test_sigterm_ends_it_after_its_guests(shop: Shop) -> None:
     process, _ = shop.serve(shop.folder / "said")
-    guest = subprocess.Popen(
-        [sys.executable, "-c", GUEST, str(shop.store.folder), json.dumps(TEST_CONF)],
-        cwd=shop.folder, env=shop.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
     try:
-        assert guest.stdout is not None
-        assert guest.stdout.readline() == f"{process.pid}\n"
-        process.send_signal(signal.SIGTERM)
-        time.sleep(2)
-        assert process.poll() is None
-        assert guest.communicate("\n", timeout=SECONDS)[0] == "2\n"
-        assert process.wait(60) == 0, (shop.folder / "said").read_text()
+        with shop.guest(COUNTS) as guest:
+            assert guest.stdout is not None
+            assert guest.stdout.readline() == f"{process.pid}\n"
+            process.send_signal(signal.SIGTERM)
+            time.sleep(2)
+            assert process.poll() is None
+            assert guest.communicate("\n", timeout=SECONDS)[0] == "2\n"
+            assert process.wait(60) == 0, (shop.folder / "said").read_text()
     finally:
-        for each in (guest, process):
-            if each.poll() is None:
-                each.kill()
+        if process.poll() is None:
+            process.kill()
     said = (shop.folder / "said").read_text()
     assert "It ends when the dbt processes that are using it have" in said
     assert said.endswith("Ended, because it was told to.\n")
     assert not is_held(shop.store) and not shop.store.server.read_text()
     with shop.store.claim():
-        assert not [pid for pid in os.listdir("/proc") if pid.isdigit() and is_java_of(pid, shop.store)]
+        assert not javas_of(shop.store)
+
+
+def javas_of(store: Store) -> list[str]:
+    """The processes that have the store's folder on their command line."""
+    return [pid for pid in os.listdir("/proc") if pid.isdigit() and is_java_of(pid, store)]
 
 
 def is_java_of(pid: str, store: Store) -> bool:

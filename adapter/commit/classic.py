@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, NamedTuple
 
 from ..reading.relations import Columns, Kind
@@ -72,7 +72,7 @@ class ClassicEngine:
     def steady(self) -> Iterator[None]:
         # To look at a table, Delta lists its log, which has several files for each commit of a month. Every statement
         # would have it listed for each table that it reads.
-        before, limit = self._since, self._spark.conf.get(STALENESS, None)
+        before, limit = self._since, self._explicit([STALENESS])
         # What was seen in this very millisecond may have been seen before it began, so the first look is after it.
         self._since = now() + 1
         time.sleep(0.001)
@@ -80,7 +80,7 @@ class ClassicEngine:
             yield
         finally:
             self._since = before
-            self.set(STALENESS, limit or "")
+            self._give_back(limit)
 
     @contextmanager
     def reading(self, size: int | None) -> Iterator[None]:
@@ -99,19 +99,32 @@ class ClassicEngine:
         """Statements from here on, or no longer."""
         if wanted == self._interprets:
             return
-        compiling, self._compiling = self._compiling, self._explicit(INTERPRETED) if wanted else None
-        for name, value in (compiling or INTERPRETED).items():
+        if self._compiling is not None:
+            self._give_back(self._compiling)
+            self._compiling = None
+            return
+        self._compiling = self._explicit(INTERPRETED)
+        for name, value in INTERPRETED.items():
             self.set(name, value)
 
     def _explicit(self, names: Iterable[str]) -> dict[str, str]:
         """What these settings were given as values; empty for those that have their defaults."""
-        return {name: self._spark.conf.get(name, None) or "" for name in names}
+        try:
+            return {name: self._spark.conf.get(name, None) or "" for name in names}
+        except Exception as error:
+            raise unmasked(error) from error
+
+    def _give_back(self, settings: Mapping[str, str]) -> None:
+        """Values as they were. A Spark that has ended takes none, and must not hide that it has."""
+        with _unless_it_ended():
+            for name, value in settings.items():
+                self._put(name, value)
 
     def _sql(self, sql: str) -> Any:
         self._sent(sql)
-        if self._since is not None:
-            self._spark.conf.set(STALENESS, f"{max(now() - self._since, 0)}ms")
         try:
+            if self._since is not None:
+                self._put(STALENESS, f"{max(now() - self._since, 0)}ms")
             return self._spark.sql(sql)
         except Exception as error:
             raise unmasked(error, sql) from error
@@ -130,6 +143,12 @@ class ClassicEngine:
             raise unmasked(error) from error
 
     def set(self, name: str, value: str) -> None:
+        try:
+            self._put(name, value)
+        except Exception as error:
+            raise unmasked(error) from error
+
+    def _put(self, name: str, value: str) -> None:
         if value:
             self._spark.conf.set(name, value)
         else:
@@ -265,13 +284,13 @@ class ClassicEngine:
             raise unmasked(error) from error
 
     def _pin_few(self, name: str, frame: Any) -> int:
-        before = self._spark.conf.get(FIRST_PARTITIONS)
+        before = self._explicit([FIRST_PARTITIONS])
         # Spark would look at one partition, then at four more, and so on: one job over all of them is quicker.
-        self._spark.conf.set(FIRST_PARTITIONS, "1000000")
+        self._put(FIRST_PARTITIONS, "1000000")
         try:
             rows = frame._jdf.limit(FEW + 1).collectAsList()
         finally:
-            self._spark.conf.set(FIRST_PARTITIONS, before)
+            self._give_back(before)
         if rows.size() > FEW:
             return self._pin_many(name, frame)
         self._jspark.createDataFrame(rows, frame._jdf.schema()).createOrReplaceTempView(name)
@@ -296,9 +315,10 @@ class ClassicEngine:
 
     def unpin(self, name: str) -> None:
         kept = self._pinned.pop(name, None)
-        self._spark.catalog.dropTempView(name)
-        if kept is not None:
-            kept.cacheBuilder().clearCache(False)
+        with _unless_it_ended():
+            self._spark.catalog.dropTempView(name)
+            if kept is not None:
+                kept.cacheBuilder().clearCache(False)
 
     def write(self, sql: str, settings: Mapping[str, str]) -> Written:
         if all(kept is None for kept in self._pinned.values()):
@@ -316,8 +336,14 @@ class ClassicEngine:
             raise unmasked(error) from error
         finally:
             # Left behind, the transaction identifier would make later writes vanish without a word.
-            for key, value in before.items():
-                self.set(key, value)
+            self._give_back(before)
+
+
+def _unless_it_ended() -> AbstractContextManager[None]:
+    """What is cleared away when all is over, were it because Java is not there any more."""
+    from py4j.protocol import Py4JNetworkError
+
+    return suppress(Py4JNetworkError, ConnectionError)
 
 
 def files_of(log: Any) -> Any:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from ..commit.classic import java_class
-from .launch import environment, silence_pyspark
+from .launch import environment, forget, silence_pyspark
 from .served import Served, differences, enter, find, is_held, is_still
 from .settings import EmbeddedSettings
 from .start_error import StartError
@@ -100,7 +100,7 @@ def part() -> None:
     visit, _visit = _visit, None
     with suppress(Exception):
         visit.gateway.shutdown()
-    _forget_spark()
+    forget()
     visit.entered.close()
 
 
@@ -174,13 +174,3 @@ def _interrupts_as_they_are() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _forget_spark() -> None:
-    """Not by SparkContext.stop, which would stop the server's."""
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
-    SparkContext._active_spark_context = None
-    SparkContext._gateway = SparkContext._jvm = None
-    SparkSession._instantiatedSession = SparkSession._activeSession = None

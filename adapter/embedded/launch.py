@@ -1,14 +1,16 @@
-"""The Java process: started quietly, explained in one sentence when it does not start, ended with this process."""
+"""The Java process: started quietly, explained in one sentence when it does not start or ends too soon, ended with this
+process."""
 
 from __future__ import annotations
 
 import atexit
 import logging
 import os
+import signal
 import subprocess
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from .java import find_java_home
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SECONDS_TO_END = 20
+
+HEAP_TOO_SMALL = 52
+"""What Spark ends Java with where its memory was used up (SparkExitCode.OOM)."""
+
+_store: Store | None = None
+"""Of the Java that was started last, whose log is there."""
 
 
 def launch(conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: str = "") -> SparkSession:
@@ -33,6 +41,8 @@ def launch(conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: s
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
+    global _store
+    _store = store
     silence_pyspark()
     spark = SparkConf(loadDefaults=False).setAll(list(conf.items()))
     # A Spark that was stopped in this process has left its Java process behind, and pyspark allows only one.
@@ -92,6 +102,54 @@ def not_started(store: Store, fetching: str) -> StartError:
     lines = [line for line in said.splitlines() if "rror" in line or "xception" in line]
     last = f" ({lines[0].strip()[:200]})" if lines else ""
     return StartError(f"Spark's Java process ended while starting{last}: see {store.log}.")
+
+
+def ended(error: BaseException | None = None) -> str:
+    """What to say instead of what py4j does, if Java has ended under this process; empty if it has not.
+
+    error: what a call to it raised. If that is no answer, Java may be ending just now."""
+    if _store is None:
+        return ""
+    from pyspark import SparkContext
+
+    if (process := getattr(SparkContext._gateway, "proc", None)) is None:
+        return ""
+    if error is not None and _is_no_answer(error):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(SECONDS_TO_END)
+    if (code := process.poll()) is None:
+        return ""
+    why, remedy = f"exit code {code}", ""
+    if code == HEAP_TOO_SMALL:
+        why, remedy = "its memory was too small", " More memory is given to it by `driver_memory` in the profile."
+    elif code == -signal.SIGKILL:
+        why = "it was killed"
+        remedy = " Where the machine's memory was too small, `driver_memory` in the profile makes it take less."
+    return (
+        f"Spark's Java process has ended ({why}): see {_store.log}, or {_store.log.name}.1 beside it once another has "
+        f"started.{remedy} What was committed counts, and nothing else has happened."
+    )
+
+
+def _is_no_answer(error: BaseException) -> bool:
+    from py4j.protocol import Py4JNetworkError
+
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, Py4JNetworkError | ConnectionError):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
+
+
+def forget() -> None:
+    """As if this process had never had a Spark. Not by SparkContext.stop, which would ask Java to stop it."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 def stop(context: Any) -> None:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from .attach import attach, part_if_alone
+from .attach import attach, gone, part_if_alone
 from .conf import brings_delta, spark_conf, with_jars, with_more_packages, with_packages
 from .jars import installed_delta
-from .launch import launch, silence_pyspark, stop
+from .launch import ended, forget, launch, silence_pyspark, stop
 from .settings import EmbeddedSettings, cache_folder
 from .start_error import StartError
 from .store import Store
@@ -41,6 +41,8 @@ def open_session(settings: EmbeddedSettings) -> SparkSession:
     else:
         with _starting:
             part_if_alone()
+            if ended():
+                forget()
             root = running_root()
             if root is None:
                 root = attach(settings) or start(settings)
@@ -53,6 +55,11 @@ def open_session(settings: EmbeddedSettings) -> SparkSession:
         session = root.newSession()
     adopt(session, settings.conf)
     return session
+
+
+def lost(error: BaseException) -> str:
+    """What to say instead of this error, if Spark has ended while it was in use; empty if it has not."""
+    return gone() or ended(error)
 
 
 def connect_url(settings: EmbeddedSettings) -> str | None:

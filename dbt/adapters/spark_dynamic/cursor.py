@@ -11,8 +11,7 @@ from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.spark_dynamic.failures import plain_message
 from dbt.adapters.spark_dynamic.literals import sql_literal
-from dbt_spark_dynamic.embedded.attach import gone
-from dbt_spark_dynamic.embedded.session import end_session
+from dbt_spark_dynamic.embedded.session import end_session, lost
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -123,4 +122,4 @@ class SessionCursor:
 def failed(error: Exception) -> DbtDatabaseError:
     """The error for dbt's user; the Java stack goes to dbt's debug log only."""
     logger.debug(str(error))
-    return DbtDatabaseError(gone() or plain_message(error))
+    return DbtDatabaseError(lost(error) or plain_message(error))

@@ -38,7 +38,7 @@ from dbt_spark_dynamic.commit.spec import (
 )
 from dbt_spark_dynamic.commit.standing import lags, unequal_rows
 from dbt_spark_dynamic.dialect import without_as_of
-from dbt_spark_dynamic.embedded.attach import gone
+from dbt_spark_dynamic.embedded.session import lost
 from dbt_spark_dynamic.errors import ConfigError, DynamicTableError
 from dbt_spark_dynamic.sinks.declaration import Sink, by_key, sink_of
 from dbt_spark_dynamic.sinks.destination import delivering
@@ -122,8 +122,10 @@ class DynamicTables(metaclass=AdapterMeta):
             sink = sink_of(model["config"], spec.target, spec.place)
             self.maintained[model["unique_id"]] = _refreshing(replace(spec, full_refresh=False), model["config"], sink)
             outcome = _refreshing(spec, model["config"], sink)(self._engine(sent), {})
-        except DynamicTableError as error:
-            raise DbtRuntimeError(gone() or str(error)) from error
+        except Exception as error:
+            if (said := lost(error)) or isinstance(error, DynamicTableError):
+                raise DbtRuntimeError(said or str(error)) from error
+            raise
         for note in outcome.notes:
             logger.warning(note)
         # In dbt's own words for materialized views.
