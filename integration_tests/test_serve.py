@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -19,7 +18,7 @@ import yaml
 from dbt_spark_dynamic.embedded.served import Served, find, is_held
 from dbt_spark_dynamic.embedded.store import Store
 from integration_tests.conftest import TEST_CONF
-from integration_tests.own_process import CLI, shop_project
+from integration_tests.own_process import CLI, running_javas, shop_project
 
 DBT = [sys.executable, "-c", "from dbt.cli.main import cli; cli()", "--no-use-colors"]
 SECONDS = 120
@@ -175,7 +174,7 @@ def test_killed_it_is_not_missed(shop: Shop, server: tuple[subprocess.Popen[byte
         assert guest.stdout.readline() == "in the middle of it\n"
         process.kill()
         process.wait(30)
-        while javas_of(shop.store):
+        while running_javas(shop.store):
             time.sleep(0.1)
         assert "has ended: run this again" in guest.communicate("\n", timeout=SECONDS)[0]
     assert str(served.pid) in shop.store.server.read_text()
@@ -209,17 +208,4 @@ def test_sigterm_ends_it_after_its_guests(shop: Shop) -> None:
     assert said.endswith("Ended, because it was told to.\n")
     assert not is_held(shop.store) and not shop.store.server.read_text()
     with shop.store.claim():
-        assert not javas_of(shop.store)
-
-
-def javas_of(store: Store) -> list[str]:
-    """The processes that have the store's folder on their command line."""
-    return [pid for pid in os.listdir("/proc") if pid.isdigit() and is_java_of(pid, store)]
-
-
-def is_java_of(pid: str, store: Store) -> bool:
-    try:
-        line = Path("/proc", pid, "cmdline").read_bytes().decode(errors="replace")
-    except OSError:
-        return False
-    return str(store.folder) in line and "java" in line
+        assert not running_javas(shop.store)

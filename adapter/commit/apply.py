@@ -159,8 +159,9 @@ class Applier:
             if computed.is_told(b.name):
                 continue
             few = False if computed.is_many(b.name) else None
-            with self.engine.reading(self.sizes.by(computed.read(b.node))):
-                computed.rows[b.name] = work.pin(b.name, sql.explained(b.why, query(b.node)), few=few)
+            node = computed.read(b.node)
+            with self.engine.reading(self.sizes.by(node)):
+                computed.rows[b.name] = work.pin(b.name, sql.explained(b.why, narrowed(node)), few=few)
             if b.name == upserted and not computed.rows[b.name]:
                 break
         return query

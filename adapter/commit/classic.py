@@ -7,9 +7,10 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
+from ..errors import causes
 from ..reading.relations import Columns, Kind
 from .describe import SPARK_CATALOG, DeltaState, clustering, complete_name, in_full, look_up
 from .engine import DESCRIBE, SqlError, Table, Written
@@ -30,7 +31,7 @@ RECORDS = re.compile(r'"numRecords":(\d+)')
 LITTLE = 2**20
 """Bytes of files up to which a statement is interpreted, some 50,000 rows. Measured on two cores in a warm process, the
 refresh of a table over a thousand rows takes three quarters of what it takes compiled, over 50,000 nine tenths; and
-from there on it takes longer. In a process that has just begun it is half."""
+from there on it takes longer."""
 
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
@@ -116,9 +117,19 @@ class ClassicEngine:
 
     def _give_back(self, settings: Mapping[str, str]) -> None:
         """Values as they were. A Spark that has ended takes none, and must not hide that it has."""
-        with _unless_it_ended():
+        with suppress(*no_answer()):
             for name, value in settings.items():
                 self._put(name, value)
+
+    @contextmanager
+    def _under(self, settings: Mapping[str, str]) -> Iterator[None]:
+        before = self._explicit(settings)
+        try:
+            for name, value in settings.items():
+                self.set(name, value)
+            yield
+        finally:
+            self._give_back(before)
 
     def _sql(self, sql: str) -> Any:
         self._sent(sql)
@@ -284,13 +295,9 @@ class ClassicEngine:
             raise unmasked(error) from error
 
     def _pin_few(self, name: str, frame: Any) -> int:
-        before = self._explicit([FIRST_PARTITIONS])
         # Spark would look at one partition, then at four more, and so on: one job over all of them is quicker.
-        self._put(FIRST_PARTITIONS, "1000000")
-        try:
+        with self._under({FIRST_PARTITIONS: "1000000"}):
             rows = frame._jdf.limit(FEW + 1).collectAsList()
-        finally:
-            self._give_back(before)
         if rows.size() > FEW:
             return self._pin_many(name, frame)
         self._jspark.createDataFrame(rows, frame._jdf.schema()).createOrReplaceTempView(name)
@@ -315,7 +322,7 @@ class ClassicEngine:
 
     def unpin(self, name: str) -> None:
         kept = self._pinned.pop(name, None)
-        with _unless_it_ended():
+        with suppress(*no_answer()):
             self._spark.catalog.dropTempView(name)
             if kept is not None:
                 kept.cacheBuilder().clearCache(False)
@@ -324,26 +331,20 @@ class ClassicEngine:
         if all(kept is None for kept in self._pinned.values()):
             # Literals on the driver are the same each time MERGE reads them: it need not copy them first.
             settings = {MATERIALIZE: "none", **settings}
-        before = self._explicit(settings)
-        for key, value in settings.items():
-            self.set(key, value)
-        try:
+        # Left behind, the transaction identifier would make later writes vanish without a word.
+        with self._under(settings):
             frame = self._sql(sql)
-            return Written.of(frame.columns, frame.collect())
-        except SqlError:
-            raise
-        except Exception as error:
-            raise unmasked(error) from error
-        finally:
-            # Left behind, the transaction identifier would make later writes vanish without a word.
-            self._give_back(before)
+            try:
+                return Written.of(frame.columns, frame.collect())
+            except Exception as error:
+                raise unmasked(error) from error
 
 
-def _unless_it_ended() -> AbstractContextManager[None]:
-    """What is cleared away when all is over, were it because Java is not there any more."""
+def no_answer() -> tuple[type[Exception], ...]:
+    """What a call raises where Java is not there any more."""
     from py4j.protocol import Py4JNetworkError
 
-    return suppress(Py4JNetworkError, ConnectionError)
+    return Py4JNetworkError, ConnectionError
 
 
 def files_of(log: Any) -> Any:
@@ -391,13 +392,12 @@ def java_class(gateway: Any, name: str) -> Any:
 
 def unmasked(error: BaseException, statement: str = "") -> SqlError:
     """The error with Delta's own words: pyspark looks them up in Spark's table of messages, which lacks Delta's."""
-    message, seen = str(error), error
-    while seen is not None:
-        java = getattr(seen, "java_exception", None)
+    message = str(error)
+    for cause in causes(error):
+        java = getattr(cause, "java_exception", None)
         text = java.getMessage() if java is not None else None
         if text and "Cannot find main error class" not in text:
             message = text
-        seen = seen.__cause__ or seen.__context__
     message = message.split("\nJVM stacktrace:")[0].strip()
     found = re.search(r"\[([A-Z_0-9.]+)\]", message)
     return SqlError(message, found.group(1) if found else "", statement)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from ..commit.classic import java_class, no_answer
 from .java import find_java_home
 from .start_error import StartError
 from .store import Store
@@ -104,17 +105,16 @@ def not_started(store: Store, fetching: str) -> StartError:
     return StartError(f"Spark's Java process ended while starting{last}: see {store.log}.")
 
 
-def ended(error: BaseException | None = None) -> str:
-    """What to say instead of what py4j does, if Java has ended under this process; empty if it has not.
-
-    error: what a call to it raised. If that is no answer, Java may be ending just now."""
+def ended() -> str:
+    """What to say instead of what py4j does, if Java has ended under this process, or is just ending; empty if not."""
     if _store is None:
         return ""
     from pyspark import SparkContext
 
-    if (process := getattr(SparkContext._gateway, "proc", None)) is None:
+    gateway = SparkContext._gateway
+    if (process := getattr(gateway, "proc", None)) is None:
         return ""
-    if error is not None and _is_no_answer(error):
+    if _is_ending(gateway):
         with suppress(subprocess.TimeoutExpired):
             process.wait(SECONDS_TO_END)
     if (code := process.poll()) is None:
@@ -131,15 +131,12 @@ def ended(error: BaseException | None = None) -> str:
     )
 
 
-def _is_no_answer(error: BaseException) -> bool:
-    from py4j.protocol import Py4JNetworkError
-
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, Py4JNetworkError | ConnectionError):
-            return True
-        seen = seen.__cause__ or seen.__context__
-    return False
+def _is_ending(gateway: Any) -> bool:
+    """Whether Java has begun to end, when it still answers, or does not answer any more."""
+    try:
+        return bool(java_class(gateway, "org.apache.spark.util.ShutdownHookManager").inShutdown())
+    except no_answer():
+        return True
 
 
 def forget() -> None:

@@ -57,9 +57,9 @@ def open_session(settings: EmbeddedSettings) -> SparkSession:
     return session
 
 
-def lost(error: BaseException) -> str:
-    """What to say instead of this error, if Spark has ended while it was in use; empty if it has not."""
-    return gone() or ended(error)
+def lost() -> str:
+    """What to say instead of what py4j does, if Spark has ended while it was in use; empty if it has not."""
+    return gone() or ended()
 
 
 def connect_url(settings: EmbeddedSettings) -> str | None:

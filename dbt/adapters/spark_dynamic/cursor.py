@@ -122,4 +122,4 @@ class SessionCursor:
 def failed(error: Exception) -> DbtDatabaseError:
     """The error for dbt's user; the Java stack goes to dbt's debug log only."""
     logger.debug(str(error))
-    return DbtDatabaseError(lost(error) or plain_message(error))
+    return DbtDatabaseError(lost() or plain_message(error))

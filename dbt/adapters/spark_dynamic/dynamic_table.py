@@ -123,7 +123,7 @@ class DynamicTables(metaclass=AdapterMeta):
             self.maintained[model["unique_id"]] = _refreshing(replace(spec, full_refresh=False), model["config"], sink)
             outcome = _refreshing(spec, model["config"], sink)(self._engine(sent), {})
         except Exception as error:
-            if (said := lost(error)) or isinstance(error, DynamicTableError):
+            if (said := lost()) or isinstance(error, DynamicTableError):
                 raise DbtRuntimeError(said or str(error)) from error
             raise
         for note in outcome.notes:

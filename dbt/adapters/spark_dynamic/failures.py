@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dbt_spark_dynamic.errors import causes
+
 MASK = "Cannot find main error class"
 # The condition is how dbt-spark tells a missing table from a failure, and how users search for a
 # remedy.
@@ -35,15 +37,13 @@ def plain_message(error: BaseException) -> str:
 
 def messages(error: BaseException) -> Iterator[str]:
     """All messages on the way down: along Python's causes, and along Java's below each of them."""
-    seen: BaseException | None = error
-    while seen is not None:
-        java = getattr(seen, "java_exception", None) or getattr(seen, "_origin", None)
+    for cause in causes(error):
+        java = getattr(cause, "java_exception", None) or getattr(cause, "_origin", None)
         if java is None:
-            yield str(seen).strip()
+            yield str(cause).strip()
         while java is not None:
             yield (java.getMessage() or java.getClass().getName()).strip()
             java = java.getCause()
-        seen = seen.__cause__ or seen.__context__
 
 
 def without_plan(message: str) -> str:
