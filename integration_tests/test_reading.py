@@ -86,6 +86,22 @@ def test_a_large_table_is_merged_into_by_compiled_statements(
     assert compiling.difference("m") == 0
 
 
+def test_what_was_computed_from_a_large_table_is_written_by_interpreted_statements(
+    compiling: Maintained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiling.sql("CREATE TABLE sales USING delta AS SELECT id, UUID() AS note FROM RANGE(5000)")
+    compiling.sql("CREATE TABLE claims USING delta AS SELECT id, id AS sale FROM RANGE(10)")
+    monkeypatch.setattr("dbt_spark_dynamic.commit.classic.LITTLE", 50_000)
+    sql = "SELECT c.id, s.note FROM claims AS c JOIN sales AS s ON c.sale = s.id"
+    interpreted(compiling, "m", sql)
+    compiling.sql("INSERT INTO claims VALUES (10, 900)")
+    sent = interpreted(compiling, "m", sql)
+    looked = [how for how, statement in sent if "VERSION AS OF" in statement and "`sales`" in statement]
+    assert looked and not any(looked)
+    assert sent[-1][0] and sent[-1][1].startswith("INSERT")
+    assert compiling.difference("m") == 0
+
+
 def test_settings_are_as_they_were_after_a_statement_that_fails(compiling: Maintained) -> None:
     engine, before = ClassicEngine(compiling.session), settings(compiling)
     with pytest.raises(SqlError), engine.reading(1):

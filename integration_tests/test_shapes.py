@@ -15,6 +15,9 @@ MODELS = SHAPES | OF_SPARK
 
 def test_every_construct_is_maintained_incrementally(maintained: Maintained) -> None:
     """One batch of changes for all of them; every third is applied without its key, as exact retractions."""
+    for setting in ("spark.sql.shuffle.partitions", "spark.sql.leafNodeDefaultParallelism"):
+        # Of a handful of rows: each task costs more than what it does.
+        maintained.session.conf.set(setting, "1")
     script = Script.random(7, REFRESHES)
     create_sources(maintained)
     run(maintained, script.rounds[0])

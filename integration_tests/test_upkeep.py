@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,32 @@ def test_a_table_that_somebody_else_packs_is_left_to_them(events: Maintained) ->
     refreshed(events, range(4, 7))
     packed = [row["userMetadata"] for row in events.sql(HISTORY.format("m")) if row["operation"] == PACKING]
     assert any("dbt_spark_dynamic" in (text or "") for text in packed)
+
+
+def test_the_log_of_a_table_is_kept_as_long_as_it_says_to_the_minute(events: Maintained) -> None:
+    """Delta itself would keep all commits of a day until the next."""
+    refreshed(events, range(1))
+    log = Path(events.sql("DESCRIBE DETAIL m")[0]["location"].removeprefix("file:")) / "_delta_log"
+    refreshed(events, range(1, 13))
+    age(log, hours=2)
+    refreshed(events, range(13, 16))
+    assert (log / f"{0:020d}.json").exists()
+
+    # Delta keeps a log at least as long as it keeps files that nobody reads any more.
+    kept_for = ", ".join(f"'delta.{what}RetentionDuration' = 'interval 1 hour'" for what in ("deletedFile", "log"))
+    events.sql(f"ALTER TABLE m SET TBLPROPERTIES ({kept_for})")
+    refreshed(events, range(16, 20))
+    kept = sorted(int(file.stem) for file in log.glob("*.json"))
+    # From the last checkpoint on that is old enough: whoever asks for a version after it can have it.
+    assert 10 <= kept[0] < events.version("m") - 5
+    assert events.sql(f"SELECT COUNT(*) FROM m VERSION AS OF {kept[0]}")[0][0] > 0
+
+
+def age(log: Path, hours: int) -> None:
+    """All that is in a log is older than it was."""
+    for file in log.iterdir():
+        written = file.stat().st_mtime - hours * 3600
+        os.utime(file, (written, written))
 
 
 def test_a_landed_stream_is_packed(events: Maintained, tmp_path: Path) -> None:

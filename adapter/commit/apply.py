@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -61,6 +62,13 @@ class Applied:
     note: str | None = None
 
 
+class Told(NamedTuple):
+    """A relation as SQL, or by its name. reads: bytes that whoever computes it reads, None where nothing says it."""
+
+    sql: str
+    reads: int | None
+
+
 @dataclass
 class Applier:
     """key: what rows are merged by, None for whole rows; checked: a key that is declared and must be verified;
@@ -69,7 +77,7 @@ class Applier:
     the columns of the tables that are read; weigh: told how many rows of the table are to be made again, raises Dearer
     if that is too many; expected: a key that only the project says the rows have, where they are merged as a whole;
     worth_looking: whether a look through the whole table is little beside a merge of so many whole rows; sizes: of what
-    is read; reads: bytes that what is applied is made of, None where nothing says it.
+    is read.
     """
 
     engine: Engine
@@ -87,7 +95,6 @@ class Applier:
     expected: ExpectedKey | None = field(default=None, kw_only=True)
     worth_looking: Callable[[int], bool] = field(default=lambda rows: True, kw_only=True)
     sizes: BytesRead = field(default_factory=BytesRead, kw_only=True)
-    reads: int | None = field(default=None, kw_only=True)
 
     @property
     def names(self) -> list[str]:
@@ -96,83 +103,85 @@ class Applier:
     def plan(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Applied:
         """Computes the plan's relations in order and applies the last one."""
         computed = Computed(plan)
-        query = self._compute(computed, work, renderer)
-        applied = [plan.additions.rows] if plan.additions is not None else []
-        if plan.shape is not Shape.ADDITIVE or (plan.affected is not None and computed.rows[plan.affected.name]):
-            applied.append(plan.result.node)
-        reads = self.sizes.by(*map(computed.read, applied))
-        with self.engine.reading(reads):
-            return replace(self, reads=reads)._apply(computed, work, query)
+        return self._apply(computed, work, self._compute(computed, work, renderer))
 
-    def _apply(self, computed: Computed, work: Incremental, query: Callable[[Node], exp.Expression]) -> Applied:
+    def _apply(self, computed: Computed, work: Incremental, tell: Callable[[str, Node], Told]) -> Applied:
         plan, rows = computed.plan, computed.rows
         if plan.shape is Shape.UPSERT and plan.affected is not None and not rows[plan.affected.name]:
             return self._nothing()
         if plan.partials is not None:
-            return self._of_partials(plan, work, query)
-        result = sql.explained(plan.result.why, query(plan.result.node))
+            return self._of_partials(plan, work, tell)
         settled = "top" if plan.falling is not None and rows[plan.falling.name] == 0 else None
         if plan.shape is Shape.SIGNED:
             late = self._too_late(plan, work)
-            signed = self._signed(work.pin("result_change", result), lambda name, q: work.pin(name, q), settled)
+            changed = self._pin(work, "result_change", tell(plan.result.why, plan.result.node))
+            signed = self._signed(changed, lambda name, q: work.pin(name, q), settled)
             return replace(signed, too_late=late)
         if settled is not None and plan.affected is not None and plan.key is not None:
             self.weigh(rows[plan.affected.name])
             # The rows are a part of what is computed already, and every one of the keys has one.
-            return self._upsert(plan.key, settled, rows[plan.affected.name], sql.upserts_of_rows(result))
+            kept = tell(plan.result.why, plan.result.node)
+            kept = kept._replace(sql=sql.upserts_of_rows(kept.sql))
+            return self._upsert(plan.key, settled, rows[plan.affected.name], kept)
         again = plan.affected is not None and rows[plan.affected.name] > 0
         if again:
             self.weigh(rows[plan.affected.name])
-        upserts = self._pin_upserts(plan, work, result) if again else 0
+        upserts = self._pin_upserts(plan, work, tell(plan.result.why, plan.result.node)) if again else 0
         if plan.additions is None or (again and rows[plan.affected.name] == rows[plan.additions.changes]):
             assert plan.key is not None
             return self._upsert(plan.key, "keyed", upserts)
         if rows[plan.additions.changes] == 0:
             return self._nothing()
-        added = sql.explained("what is added to the table's own rows", query(plan.additions.rows))
+        more = tell("what is added to the table's own rows", plan.additions.rows)
         if again:
-            added = sql.additions(added, UPSERTS, *self._keys(plan, work), self.names)
-        return self._add(plan.additions, again, work.pin("additions", added))
+            more = more._replace(sql=sql.additions(more.sql, UPSERTS, *self._keys(plan, work), self.names))
+        return self._add(plan.additions, again, self._pin(work, "additions", more))
 
-    def _of_partials(self, plan: ChangePlan, work: Incremental, query: Callable[[Node], exp.Expression]) -> Applied:
+    def _of_partials(self, plan: ChangePlan, work: Incremental, tell: Callable[[str, Node], Told]) -> Applied:
         """The commit has the rows that the next refresh adds to beside those that are made of them."""
         assert plan.partials is not None and plan.affected is not None and plan.key is not None
-        rows = self.measure.printed(work.name(PARTIALS), tuple(plan.partials.types.items()))
+        with self._reading_computed(work.rows[PARTIALS]):
+            rows = self.measure.printed(work.name(PARTIALS), tuple(plan.partials.types.items()))
         applier = replace(self, entry=replace(self.entry, partials=held(plan.partials, rows)))
-        result = sql.explained(plan.result.why, query(plan.result.node))
-        upserts = sql.upserts_from_rows(result, *self._keys(plan, work), self.names)
+        result = tell(plan.result.why, plan.result.node)
+        upserts = sql.upserts_from_rows(result.sql, *self._keys(plan, work), self.names)
         again = HELD_PARTIALS not in work.rows or (plan.falling is not None and work.rows[plan.falling.name] > 0)
         technique = "keyed" if again else "additive"
-        return applier._upsert(plan.key, technique, work.rows[plan.affected.name], f"(\n{upserts}\n)")
+        told = Told(f"(\n{upserts}\n)", result.reads)
+        return applier._upsert(plan.key, technique, work.rows[plan.affected.name], told)
 
-    def _compute(self, computed: Computed, work: Incremental, renderer: Renderer) -> Callable[[Node], exp.Expression]:
+    def _compute(self, computed: Computed, work: Incremental, renderer: Renderer) -> Callable[[str, Node], Told]:
         """Pins the relations of the plan, until the keys of an upsert turn out to be none. How what reads them is said
-        in SQL."""
+        in SQL: why it is read, and what it is."""
         plan = computed.plan
         upserted = plan.affected.name if plan.affected is not None and plan.shape is Shape.UPSERT else None
         narrowed = self._narrowing(plan, work, renderer)
 
-        def query(node: Node) -> exp.Expression:
-            return narrowed(computed.read(node))
+        def tell(why: str, node: Node) -> Told:
+            read = computed.read(node)
+            return Told(sql.explained(why, narrowed(read)), self.sizes.by(read))
 
         for b in plan.bindings:
             if computed.is_told(b.name):
                 continue
             few = False if computed.is_many(b.name) else None
-            node = computed.read(b.node)
-            with self.engine.reading(self.sizes.by(node)):
-                computed.rows[b.name] = work.pin(b.name, sql.explained(b.why, narrowed(node)), few=few)
+            computed.rows[b.name] = self._pin(work, b.name, tell(b.why, b.node), few=few)
             if b.name == upserted and not computed.rows[b.name]:
                 break
-        return query
+        return tell
+
+    def _pin(self, work: Incremental, name: str, told: Told, *, few: bool | None = None) -> int:
+        with self.engine.reading(told.reads):
+            return work.pin(name, told.sql, few=few)
 
     def _too_late(self, plan: ChangePlan, work: Incremental) -> int:
         """How many changed rows no result is made of any more."""
         if plan.too_late is None:
             return 0
-        return self.measure.number(
-            f"SELECT {sql.quoted(plan.too_late.columns[0])} FROM {work.name(plan.too_late.name)}"
-        )
+        with self._reading_computed(work.rows[plan.too_late.name]):
+            return self.measure.number(
+                f"SELECT {sql.quoted(plan.too_late.columns[0])} FROM {work.name(plan.too_late.name)}"
+            )
 
     def _narrowing(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Callable[[Node], exp.Expression]:
         """Relations as SQL, with the keys that are known as literals, where tables are large enough for that."""
@@ -183,7 +192,8 @@ class Applier:
             for name, columns in asked_for(node, self.small).items():
                 new = [c for c in columns if (name, c) not in measured]
                 if new and (rows := work.rows.get(name, 0)):
-                    found = self.measure.values(work.name(name), new, rows)
+                    with self._reading_computed(rows):
+                        found = self.measure.values(work.name(name), new, rows)
                     measured.update({(name, c): found.get(c) for c in new})
 
         def narrowed(node: Node) -> exp.Expression:
@@ -193,8 +203,9 @@ class Applier:
 
         return narrowed
 
-    def _pin_upserts(self, plan: ChangePlan, work: Incremental, result: str) -> int:
-        upserts = work.pin("upserts", sql.upserts_from_rows(result, *self._keys(plan, work), self.names))
+    def _pin_upserts(self, plan: ChangePlan, work: Incremental, result: Told) -> int:
+        told = result._replace(sql=sql.upserts_from_rows(result.sql, *self._keys(plan, work), self.names))
+        upserts = self._pin(work, "upserts", told)
         if self.checked and upserts:
             assert plan.key is not None
             self._check_unique(sql.duplicates_after_upserts(self.spec.target, UPSERTS, plan.key, self.checked))
@@ -216,7 +227,8 @@ class Applier:
     def _add(self, additions: Additions, again: bool, rows: int) -> Applied:
         """again: whether some rows are put in the place of the table's instead; rows: how many there are of both."""
         key = self._found_by(additions.key)
-        bounds = self._bounds(ADDITIONS, key, self._bits(ADDITIONS, key, rows))
+        with self._reading_computed(rows):
+            bounds = self._bounds(ADDITIONS, key, self._bits(ADDITIONS, key, rows))
         merge = sql.merge_additions(
             self.spec.target, ADDITIONS, self.columns, key, additions.combine, additions.counted, bounds,
             upserts=again,
@@ -248,34 +260,40 @@ class Applier:
         """technique: what it is called, where that does not follow from how the rows are written."""
         if rows == 0:
             return self._nothing()
-        came, left = self.measure.came_and_left(CHANGE)
-        if self.spec.changelog_mode is ChangelogMode.APPEND and left:
-            sample = self.measure.examples(
-                f"SELECT {sql.listed(self.names)} FROM {CHANGE} WHERE {sql.quoted(WEIGHT)} < 0 LIMIT 3"
-            )
-            raise problems.append_retracts(sample, self.spec)
-        if self.checked:
-            self._check_unique(sql.duplicates_after_change(self.spec.target, CHANGE, self.checked))
-        if not left:
-            name = technique or "append"
-            if self.expected is not None and self.expected.holds:
-                # Nobody looks whether their keys are taken: rows are inserted without a look at the table.
-                self.entry = replace(self.entry, expected_key=replace(self.expected, holds=None))
-            self._write(name, sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names))
-            return Applied(name, came, 0, 0)
-        self.weigh(max(came, left))
-        if self.key:
-            upserts = pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
-            return self._upsert(self.key, technique or "merge", upserts)
-        expected = self._expected_to_hold(came + left)
-        if expected is None:
-            return self._retract(pin, technique, came, left)
-        try:
-            return self._by_expected_key(expected, pin, technique)
-        except NotUnique as found:
-            refuted = replace(self.entry, expected_key=replace(expected, holds=False))
-            applied = replace(self, entry=refuted)._retract(pin, technique, came, left)
-            return applied if expected.found else replace(applied, note=str(found))
+        with self._reading_computed(rows):
+            came, left = self.measure.came_and_left(CHANGE)
+            if self.spec.changelog_mode is ChangelogMode.APPEND and left:
+                raise problems.append_retracts(self._examples_that_left(), self.spec)
+            if self.checked:
+                self._check_unique(sql.duplicates_after_change(self.spec.target, CHANGE, self.checked))
+            if not left:
+                return self._append(technique or "append", came)
+            self.weigh(max(came, left))
+            if self.key:
+                upserts = pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
+                return self._upsert(self.key, technique or "merge", upserts)
+            expected = self._expected_to_hold(came + left)
+            if expected is None:
+                return self._retract(pin, technique, came, left)
+            try:
+                return self._by_expected_key(expected, pin, technique)
+            except NotUnique as found:
+                refuted = replace(self.entry, expected_key=replace(expected, holds=False))
+                applied = replace(self, entry=refuted)._retract(pin, technique, came, left)
+                return applied if expected.found else replace(applied, note=str(found))
+
+    def _examples_that_left(self) -> list[tuple[object, ...]]:
+        return self.measure.examples(
+            f"SELECT {sql.listed(self.names)} FROM {CHANGE} WHERE {sql.quoted(WEIGHT)} < 0 LIMIT 3"
+        )
+
+    def _append(self, technique: str, came: int) -> Applied:
+        """Rows are inserted without a look at the table."""
+        if self.expected is not None and self.expected.holds:
+            # Nobody looks whether their keys are taken.
+            self.entry = replace(self.entry, expected_key=replace(self.expected, holds=None))
+        self._write(technique, sql.insert(self.spec.target, f"({sql.rows_that_came(CHANGE, self.names)})", self.names))
+        return Applied(technique, came, 0, 0)
 
     def _expected_to_hold(self, rows: int) -> ExpectedKey | None:
         """A key that is none by law, unless it is known not to hold, or not worth looking whether it does."""
@@ -328,20 +346,21 @@ class Applier:
         return Applied(name, came, 0, left)
 
     def _upsert(
-        self, key: tuple[str, ...], technique: str, rows: int, upserts: str = UPSERTS, *, as_expected: bool = False
+        self, key: tuple[str, ...], technique: str, rows: int, told: Told | None = None, *, as_expected: bool = False
     ) -> Applied:
-        """upserts: their relation, or a query in parentheses; as_expected: whether these say which keys the table must
-        have, and that it is a failure if it is otherwise."""
+        """told: the upserts, as a query in parentheses that the MERGE computes, where they are not computed yet;
+        as_expected: whether they say which keys the table must have, and that it is a failure if it is otherwise."""
         if rows == 0:
             return self._nothing()
+        upserts, reads = told or Told(UPSERTS, counted(0, rows))
         comparable = [n for n, t in self.columns if problems.comparable(t)]
         key = self._found_by(key)
-        bounds = self._bounds(upserts, key, self._bits(upserts, key, rows))
+        with self.engine.reading(reads):
+            bounds = self._bounds(upserts, key, self._bits(upserts, key, rows))
         merge = sql.merge_upserts(
             self.spec.target, upserts, key, self.names, comparable, bounds, as_expected=as_expected
         )
-        # What is not computed under a name is computed by the MERGE.
-        written = self._merge(technique, merge, counted(0, rows) if upserts == UPSERTS else self.reads)
+        written = self._merge(technique, merge, reads)
         return Applied(technique, written.inserted, written.updated, written.deleted)
 
     def _bounds(self, relation: str, key: Sequence[str], bits: str) -> str:
@@ -365,12 +384,17 @@ class Applier:
         return tuple((n, t) for n, t in self.columns if n in key)
 
     def _nothing(self) -> Applied:
-        self._write("no_op", sql.touch(self.spec.target))
+        with self._reading_computed(0):
+            self._write("no_op", sql.touch(self.spec.target))
         return Applied("no_op", 0, 0, 0)
 
     def _check_unique(self, query: str) -> None:
         with self._reading_target():
             self.check_unique(query)
+
+    def _reading_computed(self, rows: int) -> AbstractContextManager[None]:
+        """rows: of a relation that is computed, beside which nothing is read."""
+        return self.engine.reading(counted(0, rows))
 
     def _reading_target(self, more: int | None = 0) -> AbstractContextManager[None]:
         """more: bytes that are read beside it."""

@@ -38,6 +38,7 @@ INTERPRETED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
 }
 """Under which Spark carries a plan out as it is. Otherwise it writes Java for it, which has to be compiled and is slow
 until it has run for a while, and plans anew after each of its stages."""
@@ -173,7 +174,7 @@ class ClassicEngine:
             raise unmasked(error) from error
 
     def table(self, name: str) -> Table | None:
-        known = self._known(name, self._snapshot)
+        known = self._known(name, self._latest)
         if known is None:
             return look_up(name, self, self._delta)
         metadata = metadata_of(known.snapshot)
@@ -276,6 +277,12 @@ class ClassicEngine:
         with suppress(Exception):
             # Kept by the snapshot, which all sessions share.
             self._snapshot(path).stateDS().count()
+
+    def clean_log(self, table: Table) -> None:
+        log, default = self._delta_log(table.path), self._java("scala.Option").empty()
+        minute = self._java("org.apache.spark.sql.delta.TruncationGranularity").MINUTE()
+        with suppress(Exception):
+            log.cleanUpExpiredLogs(self._latest(table.path), default, default, minute)
 
     def committed_at(self, table: Table, version: int) -> int:
         actions = self.log(table, version)

@@ -142,6 +142,11 @@ class Engine(Protocol):
         work. Need not do anything. Never raises."""
         ...
 
+    def clean_log(self, table: Table) -> None:
+        """Deletes the commits of a Delta table that are older than its log is to be kept, to the minute. Need not do
+        anything. Never raises."""
+        ...
+
     def committed_at(self, table: Table, version: int) -> int:
         """When that commit was made, as change feeds and TIMESTAMP AS OF take it: milliseconds since 1970; 0 if the
         commit's file is gone."""

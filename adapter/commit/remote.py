@@ -81,6 +81,9 @@ class SqlEngine:
     def read_ahead(self, table: Table) -> None:
         pass
 
+    def clean_log(self, table: Table) -> None:
+        pass
+
     def committed_at(self, table: Table, version: int) -> int:
         lines = self._commit_file(table, version)
         return commit_time(parse_actions("\n".join(value for value, _ in lines)), int(lines[0][1])) if lines else 0

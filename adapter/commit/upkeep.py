@@ -1,7 +1,10 @@
-"""The small files of a table put together from time to time.
+"""The small files of a table put together from time to time, and its log kept as short as the table says.
 
 Every refresh leaves a file or two, and whoever reads the table opens all of them. Delta's own auto compaction counts
 within one process, so a table that every hour another process writes to would never be packed.
+
+And every refresh leaves a commit, and whoever looks at the table lists all of them where files are not listed by name,
+as on a disk. Delta itself deletes the old ones of whole days.
 """
 
 from __future__ import annotations
@@ -24,13 +27,23 @@ files as Spark writes them would be written anew the first time."""
 OF_DELTA = "delta.autoOptimize.autoCompact"
 """A table that has this property, whatever it says, is left to whoever set it."""
 
+KEPT_FOR, CLEANED = "delta.logRetentionDuration", "delta.enableExpiredLogCleanup"
+"""What a table says of its log. One that says nothing keeps it for 30 days, and leaves it to Delta."""
+
 
 def keep_up(engine: Engine, table: Table, name: str, version: int) -> str | None:
-    """Packs the files of a table if that is due. Returns what went wrong, if the user can do something about it.
+    """What is due of it. Returns what went wrong, if the user can do something about it.
 
     table: as it was before it was written; name, version: as it is now."""
-    if table.version // EVERY == version // EVERY or OF_DELTA in (table.properties or {}):
+    properties = table.properties or {}
+    if table.version // EVERY == version // EVERY:
         return None
+    if KEPT_FOR in properties and properties.get(CLEANED, "true").lower() == "true":
+        engine.clean_log(table)
+    return None if OF_DELTA in properties else _pack(engine, name)
+
+
+def _pack(engine: Engine, name: str) -> str | None:
     try:
         engine.write(f"OPTIMIZE {name}", SIZES)
     except SqlError as error:

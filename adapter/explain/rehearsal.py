@@ -123,6 +123,9 @@ class NotingEngine:
     def read_ahead(self, table: Table) -> None:
         pass
 
+    def clean_log(self, table: Table) -> None:
+        pass
+
     def committed_at(self, table: Table, version: int) -> int:
         return self._engine.committed_at(table, version)
 
