@@ -2,6 +2,9 @@
 
 A writer commits inserts, updates and deletes to a base table, each as soon as the one before has arrived in all tables
 of a watched chain. Every quarter of the time is a line; at the end every table is compared with its query.
+
+A machine may be quicker in one quarter than in another. So every tenth commit is followed by a bare MERGE into a table
+that nobody watches, and the lag is also told in such MERGEs.
 """
 
 from __future__ import annotations
@@ -18,12 +21,16 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from .latency import MODELS, Latency, percentile
+from .latency import BARE_MERGE, MODELS, Latency, percentile
 from .session import benchmark_session, console_of
 
 QUARTERS = 4
 LAST = list(MODELS)[-1]
 MEGABYTE = 2**20
+EVERY = 10
+"""Commits from one bare MERGE to the next."""
+
+BATCH = "SELECT CAST(id AS INT) AS customer, CAST(1 AS DECIMAL(12,2)) AS amount FROM RANGE({some}, {some} + 10)"
 
 CHANGES = (
     "INSERT INTO bench.sales SELECT id, CAST(id % 97 AS INT), 1.00 FROM RANGE({fresh}, {fresh} + 10)",
@@ -34,10 +41,12 @@ CHANGES = (
 
 @dataclass
 class Quarter:
-    """lags: seconds from a commit to the last table of the chain; memory: bytes that this process has and that its
-    Spark still holds once what nobody needs is collected, at the end; files: of each table at the end."""
+    """lags: seconds from a commit to the last table of the chain; bare: of each bare MERGE; memory: bytes that this
+    process has and that its Spark still holds once what nobody needs is collected, at the end; files: of each table at
+    the end."""
 
     lags: list[float] = field(default_factory=list)
+    bare: list[float] = field(default_factory=list)
     memory: int = 0
     files: dict[str, int] = field(default_factory=dict)
 
@@ -52,9 +61,19 @@ def soak(run: Latency, minutes: float) -> Iterator[Quarter]:
             said = {"fresh": run.rows + 10 * n, "some": rng.randrange(run.rows)}
             run.spark.sql(rng.choice(CHANGES).format(**said))
             quarter.lags.append(run.arrivals(MODELS)[LAST])
+            if n % EVERY == 0 or not quarter.bare:
+                quarter.bare.append(bare_merge(run, rng.randrange(run.rows // 10)))
         quarter.memory = resident() + held(run)
         quarter.files = {name: files(run, name) for name in MODELS}
         yield quarter
+
+
+def bare_merge(run: Latency, some: int) -> float:
+    """Seconds of merging ten rows by hand."""
+    run.spark.sql(BATCH.format(some=some)).createOrReplaceTempView("batch")
+    began = time.monotonic()
+    run.spark.sql(BARE_MERGE)
+    return time.monotonic() - began
 
 
 def files(run: Latency, table: str) -> int:
@@ -74,6 +93,13 @@ def resident() -> int:
     return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS"))
 
 
+def keep(run: Latency, kept_for: str) -> None:
+    """The logs of the chain's tables, so long. Delta keeps a log at least as long as files that nobody reads."""
+    said = ", ".join(f"'delta.{what}RetentionDuration' = '{kept_for}'" for what in ("deletedFile", "log"))
+    for name in MODELS:
+        run.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({said})")
+
+
 def wrong(run: Latency) -> list[str]:
     """The tables that are not their query."""
     return [
@@ -86,7 +112,8 @@ def wrong(run: Latency) -> list[str]:
 @click.command()
 @click.option("--rows", default=1_000_000, show_default=True, help="Rows of the base table.")
 @click.option("--minutes", default=60.0, show_default=True, help="How long.")
-def main(rows: int, minutes: float) -> None:
+@click.option("--kept-for", default="", help="How long the chain's tables keep their logs: 'interval 10 minutes'.")
+def main(rows: int, minutes: float, kept_for: str) -> None:
     """Lag, memory and files of a watched chain while a writer goes on and on."""
     console = console_of(120)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
@@ -95,6 +122,8 @@ def main(rows: int, minutes: float) -> None:
         "commits",
         "lag p50",
         "p95",
+        "bare MERGE p50",
+        "lag of it",
         "memory",
         *(f"files of {name.removeprefix('bench.')}" for name in MODELS),
     ):
@@ -104,12 +133,15 @@ def main(rows: int, minutes: float) -> None:
         with console.status(f"Making a source of {rows:,} rows") as status:
             run.load()
             spark.sql("ALTER TABLE bench.sales SET TBLPROPERTIES ('delta.autoOptimize.autoCompact' = 'true')")
+            if kept_for:
+                keep(run, kept_for)
             with run.watched():
                 for number, quarter in enumerate(soak(run, minutes), 1):
                     half, most = statistics.median(quarter.lags), percentile(quarter.lags, 0.95)
+                    bare = statistics.median(quarter.bare)
                     table.add_row(
-                        str(number), str(len(quarter.lags)), f"{half:.2f}s", f"{most:.2f}s",
-                        f"{quarter.memory // MEGABYTE:,} MB", *map(str, quarter.files.values()),
+                        str(number), str(len(quarter.lags)), f"{half:.2f}s", f"{most:.2f}s", f"{bare:.2f}s",
+                        f"{half / bare:.1f}", f"{quarter.memory // MEGABYTE:,} MB", *map(str, quarter.files.values()),
                     )  # fmt: skip
                     status.update(f"quarter {number} of {QUARTERS} done: {len(quarter.lags)} commits")
         differing = wrong(run)

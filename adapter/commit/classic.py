@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from ..errors import causes
 from ..reading.relations import Columns, Kind
-from .describe import SPARK_CATALOG, DeltaState, clustering, complete_name, in_full, look_up
-from .engine import DESCRIBE, SqlError, Table, Written
+from .describe import SPARK_CATALOG, DeltaState, clustering, complete_name, look_up
+from .engine import DESCRIBE, MERGE_COUNTS, SqlError, Table, Written
 from .history import commit_time, now, parse_actions
 
 FEW = 5_000
@@ -133,17 +133,27 @@ class ClassicEngine:
             self._give_back(before)
 
     def _sql(self, sql: str) -> Any:
+        return self._run(sql, self._spark.sql)
+
+    def _run(self, sql: str, run: Callable[[str], Any]) -> Any:
         self._sent(sql)
         try:
             if self._since is not None:
                 self._put(STALENESS, f"{max(now() - self._since, 0)}ms")
-            return self._spark.sql(sql)
+            return run(sql)
         except Exception as error:
             raise unmasked(error, sql) from error
 
     def columns(self, sql: str) -> Columns:
-        # Not spark.sql(sql).schema: that would run a model that is not a query but a command.
-        return tuple((row[0], row[1]) for row in in_full(self, DESCRIBE + sql))
+        return columns_in(self._run(DESCRIBE + sql, self._analyzed))
+
+    def _analyzed(self, statement: str) -> str:
+        """The schema of the query in a DESCRIBE, as JSON. Spark would run the statement, and then what it answers as a
+        query of its own, and cut long types short. Without the DESCRIBE it would run a model that is no query."""
+        session = self._java("org.apache.spark.sql.classic.SparkSession")
+        session.setActiveSession(self._jspark)
+        query = self._jspark.sessionState().sqlParser().parsePlan(statement).plan()
+        return self._java("org.apache.spark.sql.classic.Dataset").ofRows(self._jspark, query).schema().json()
 
     def setting(self, name: str) -> str:
         # Not conf.get(name, None): that would answer None for what was never set, whatever Spark's own default is.
@@ -178,9 +188,9 @@ class ClassicEngine:
         if known is None:
             return look_up(name, self, self._delta)
         metadata = metadata_of(known.snapshot)
-        state = state_of(known.snapshot, metadata)
+        columns, state = columns_in(metadata["schemaString"]), state_of(known.snapshot, metadata)
         return Table(
-            known.name, Kind.DELTA, columns_of(metadata), state.id, state.version, known.path, state.properties,
+            known.name, Kind.DELTA, columns, state.id, state.version, known.path, state.properties,
             provider="delta", size=state.size, partitioned_by=tuple(metadata["partitionColumns"]),
             clustered_by=self._clustered_by(known.snapshot), rows=state.rows,
         )  # fmt: skip
@@ -342,9 +352,18 @@ class ClassicEngine:
         with self._under(settings):
             frame = self._sql(sql)
             try:
-                return Written.of(frame.columns, frame.collect())
+                return Written.of(frame.columns, counts_in(frame))
             except Exception as error:
                 raise unmasked(error) from error
+
+
+def counts_in(frame: Any) -> list[tuple[int, ...]]:
+    """What a statement that has run answered, if that is counts of rows. To collect it would be a query of its own."""
+    width = len(frame.columns)
+    if not set(MERGE_COUNTS) <= set(frame.columns):
+        return []
+    rows = frame._jdf.queryExecution().commandExecuted().rows()
+    return [tuple(rows.apply(i).getLong(column) for column in range(width)) for i in range(rows.size())]
 
 
 def no_answer() -> tuple[type[Exception], ...]:
@@ -383,10 +402,11 @@ def rows_of(checksum: Any) -> int | None:
     return sum(map(int, counts)) if len(counts) == files.get().size() else None
 
 
-def columns_of(metadata: Mapping[str, Any]) -> Columns:
+def columns_in(schema: str) -> Columns:
+    """schema: a struct in Spark's JSON."""
     from pyspark.sql.types import StructType
 
-    fields = StructType.fromJson(json.loads(metadata["schemaString"])).fields
+    fields = StructType.fromJson(json.loads(schema)).fields
     return tuple((f.name, f.dataType.simpleString()) for f in fields)
 
 

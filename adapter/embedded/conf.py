@@ -25,6 +25,10 @@ COLLECTOR = re.compile(r"-XX:\+Use\w+GC")
 # half an hour of refreshes: what is not in use this very moment is thrown away, and compiled again, by one core of two.
 CODE_CACHE = "ReservedCodeCacheSize"
 
+# Java collects all garbage each time the classes of a starting Spark have outgrown the room that it began with, 20 MB:
+# five times, for two thirds of a second.
+CLASSES = "MetaspaceSize"
+
 # On a local disk Hadoop writes a checksum file beside every file, and starts a process for the rights of each of both.
 # A Delta commit has a dozen files, and whoever looks for the next one lists all of them.
 UNCHECKED = {
@@ -127,6 +131,8 @@ def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
         options.append("-XX:+UseParallelGC")
     if CODE_CACHE not in asked:
         options.append(f"-XX:{CODE_CACHE}=512m")
+    if CLASSES not in asked:
+        options.append(f"-XX:{CLASSES}=256m")
     conf = UNCHECKED | {
         "spark.master": settings.master or f"local[{cores}]",
         "spark.driver.memory": default_heap(usable_memory()),

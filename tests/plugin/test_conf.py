@@ -56,6 +56,12 @@ def test_the_room_for_compiled_code_is_the_user_s_to_change():
     assert made.count("ReservedCodeCacheSize") == 1
 
 
+def test_the_room_for_classes_is_the_user_s_to_change():
+    assert "-XX:MetaspaceSize=256m" in spark_conf(settings())[OPTIONS]
+    made = spark_conf(settings(conf={OPTIONS: "-XX:MaxMetaspaceSize=200m"}))[OPTIONS]
+    assert made.count("MetaspaceSize") == 1
+
+
 def test_files_of_one_machine_have_no_checksum_files_beside_them_unless_the_user_wants_them():
     assert conf.UNCHECKED.items() <= spark_conf(settings()).items()
     wanted = {name: "org.apache.hadoop.fs.LocalFileSystem" for name in conf.UNCHECKED}
