@@ -3,8 +3,8 @@
 Every refresh leaves a file or two, and whoever reads the table opens all of them. Delta's own auto compaction counts
 within one process, so a table that every hour another process writes to would never be packed.
 
-And every refresh leaves a commit, and whoever looks at the table has all of them listed. Delta itself deletes the old ones
-of whole days.
+And every refresh leaves a commit, and whoever looks at the table has all of them listed. Delta itself deletes the old
+ones of whole days.
 """
 
 from __future__ import annotations
