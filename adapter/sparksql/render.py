@@ -206,6 +206,7 @@ class Renderer:
             return self._one_sided(node, left, right)
         if right.source is None or left.source is None:
             return self._with_unit(node, left, right)
+        left, right = self._apart(left, node.left, node.right), self._apart(right, node.right, node.left)
         if right.joins:
             right = self._over(right.select(), node.right)
         columns, on = {**left.columns, **right.columns}, _on(node, left, right)
@@ -215,6 +216,12 @@ class Renderer:
             else exp.Join(this=right.source, kind="CROSS")
         )
         return Block(columns, left.source, [*left.joins, join], left.where + right.where)
+
+    def _apart(self, block: Block, node: Node, partner: Node) -> Block:
+        """One side of a join. Rows of what is computed are chosen before they meet a table: of none of them, Spark then
+        knows before Delta is asked for the files of that table, which is a job of its own."""
+        chosen = block.where and not scans(node) and scans(partner)
+        return self._over(block.select(), node) if chosen else block
 
     def _one_sided(self, node: Join, left: Block, right: Block) -> Block:
         """Conditions of the right side stay below the join: above it they would drop rows that have no partner, and
