@@ -21,6 +21,8 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from integration_tests.maintained import shorter_log
+
 from .latency import BARE_MERGE, MODELS, Latency, percentile
 from .session import benchmark_session, console_of
 
@@ -93,13 +95,6 @@ def resident() -> int:
     return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS"))
 
 
-def keep(run: Latency, kept_for: str) -> None:
-    """The logs of the chain's tables, so long. Delta keeps a log at least as long as files that nobody reads."""
-    said = ", ".join(f"'delta.{what}RetentionDuration' = '{kept_for}'" for what in ("deletedFile", "log"))
-    for name in MODELS:
-        run.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({said})")
-
-
 def wrong(run: Latency) -> list[str]:
     """The tables that are not their query."""
     return [
@@ -133,8 +128,8 @@ def main(rows: int, minutes: float, kept_for: str) -> None:
         with console.status(f"Making a source of {rows:,} rows") as status:
             run.load()
             spark.sql("ALTER TABLE bench.sales SET TBLPROPERTIES ('delta.autoOptimize.autoCompact' = 'true')")
-            if kept_for:
-                keep(run, kept_for)
+            for name in MODELS if kept_for else ():
+                spark.sql(shorter_log(name, kept_for))
             with run.watched():
                 for number, quarter in enumerate(soak(run, minutes), 1):
                     half, most = statistics.median(quarter.lags), percentile(quarter.lags, 0.95)

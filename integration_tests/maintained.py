@@ -72,6 +72,13 @@ class Maintained:
         return int(self.sql(f"DESCRIBE HISTORY {name} LIMIT 1")[0]["version"])
 
 
+def shorter_log(table: str, kept_for: str) -> str:
+    """The statement after which a table keeps its log so long: 'interval 1 hour'. Delta keeps a log at least
+    as long as files that nobody reads any more."""
+    said = ", ".join(f"'delta.{what}RetentionDuration' = '{kept_for}'" for what in ("deletedFile", "log"))
+    return f"ALTER TABLE {table} SET TBLPROPERTIES ({said})"
+
+
 def _row(values: Iterable[Any]) -> tuple[Any, ...]:
     """A row that can be counted, arrays and all."""
     return tuple(_row(v) if isinstance(v, list | tuple) else v for v in values)

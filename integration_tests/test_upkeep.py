@@ -12,7 +12,7 @@ from dbt_spark_dynamic.commit.history import PACKING
 from dbt_spark_dynamic.commit.outcome import Code
 from dbt_spark_dynamic.streams.declaration import Stream
 from dbt_spark_dynamic.streams.landing import land
-from integration_tests.maintained import Maintained
+from integration_tests.maintained import Maintained, shorter_log
 from integration_tests.test_streams import drop_in
 
 HISTORY = "DESCRIBE HISTORY {}"
@@ -67,9 +67,7 @@ def test_the_log_of_a_table_is_kept_as_long_as_it_says_to_the_minute(events: Mai
     refreshed(events, range(13, 16))
     assert (log / f"{0:020d}.json").exists()
 
-    # Delta keeps a log at least as long as it keeps files that nobody reads any more.
-    kept_for = ", ".join(f"'delta.{what}RetentionDuration' = 'interval 1 hour'" for what in ("deletedFile", "log"))
-    events.sql(f"ALTER TABLE m SET TBLPROPERTIES ({kept_for})")
+    events.sql(shorter_log("m", "interval 1 hour"))
     refreshed(events, range(16, 20))
     kept = sorted(int(file.stem) for file in log.glob("*.json"))
     # From the last checkpoint on that is old enough: whoever asks for a version after it can have it.

@@ -13,6 +13,7 @@ from ..algebra.nodes import Node
 from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.column_types import Types
+from ..changes.derivation import Binding
 from ..changes.literal_keys import Values, asked_for, with_literal_keys
 from ..changes.partials import HELD as HELD_PARTIALS
 from ..changes.partials import PARTIALS
@@ -105,7 +106,7 @@ class Applier:
         computed = Computed(plan)
         return self._apply(computed, work, self._compute(computed, work, renderer))
 
-    def _apply(self, computed: Computed, work: Incremental, tell: Callable[[str, Node], Told]) -> Applied:
+    def _apply(self, computed: Computed, work: Incremental, tell: Callable[[Binding], Told]) -> Applied:
         plan, rows = computed.plan, computed.rows
         if plan.shape is Shape.UPSERT and plan.affected is not None and not rows[plan.affected.name]:
             return self._nothing()
@@ -114,58 +115,58 @@ class Applier:
         settled = "top" if plan.falling is not None and rows[plan.falling.name] == 0 else None
         if plan.shape is Shape.SIGNED:
             late = self._too_late(plan, work)
-            changed = self._pin(work, "result_change", tell(plan.result.why, plan.result.node))
+            changed = self._pin(work, "result_change", tell(plan.result))
             signed = self._signed(changed, lambda name, q: work.pin(name, q), settled)
             return replace(signed, too_late=late)
         if settled is not None and plan.affected is not None and plan.key is not None:
             self.weigh(rows[plan.affected.name])
             # The rows are a part of what is computed already, and every one of the keys has one.
-            kept = tell(plan.result.why, plan.result.node)
+            kept = tell(plan.result)
             kept = kept._replace(sql=sql.upserts_of_rows(kept.sql))
             return self._upsert(plan.key, settled, rows[plan.affected.name], kept)
         again = plan.affected is not None and rows[plan.affected.name] > 0
         if again:
             self.weigh(rows[plan.affected.name])
-        upserts = self._pin_upserts(plan, work, tell(plan.result.why, plan.result.node)) if again else 0
+        upserts = self._pin_upserts(plan, work, tell(plan.result)) if again else 0
         if plan.additions is None or (again and rows[plan.affected.name] == rows[plan.additions.changes]):
             assert plan.key is not None
             return self._upsert(plan.key, "keyed", upserts)
         if rows[plan.additions.changes] == 0:
             return self._nothing()
-        more = tell("what is added to the table's own rows", plan.additions.rows)
+        more = tell(Binding("additions", plan.additions.rows, "what is added to the table's own rows"))
         if again:
             more = more._replace(sql=sql.additions(more.sql, UPSERTS, *self._keys(plan, work), self.names))
         return self._add(plan.additions, again, self._pin(work, "additions", more))
 
-    def _of_partials(self, plan: ChangePlan, work: Incremental, tell: Callable[[str, Node], Told]) -> Applied:
+    def _of_partials(self, plan: ChangePlan, work: Incremental, tell: Callable[[Binding], Told]) -> Applied:
         """The commit has the rows that the next refresh adds to beside those that are made of them."""
         assert plan.partials is not None and plan.affected is not None and plan.key is not None
         with self._reading_computed(work.rows[PARTIALS]):
             rows = self.measure.printed(work.name(PARTIALS), tuple(plan.partials.types.items()))
         applier = replace(self, entry=replace(self.entry, partials=held(plan.partials, rows)))
-        result = tell(plan.result.why, plan.result.node)
+        result = tell(plan.result)
         upserts = sql.upserts_from_rows(result.sql, *self._keys(plan, work), self.names)
         again = HELD_PARTIALS not in work.rows or (plan.falling is not None and work.rows[plan.falling.name] > 0)
         technique = "keyed" if again else "additive"
         told = Told(f"(\n{upserts}\n)", result.reads)
         return applier._upsert(plan.key, technique, work.rows[plan.affected.name], told)
 
-    def _compute(self, computed: Computed, work: Incremental, renderer: Renderer) -> Callable[[str, Node], Told]:
+    def _compute(self, computed: Computed, work: Incremental, renderer: Renderer) -> Callable[[Binding], Told]:
         """Pins the relations of the plan, until the keys of an upsert turn out to be none. How what reads them is said
-        in SQL: why it is read, and what it is."""
+        in SQL."""
         plan = computed.plan
         upserted = plan.affected.name if plan.affected is not None and plan.shape is Shape.UPSERT else None
         narrowed = self._narrowing(plan, work, renderer)
 
-        def tell(why: str, node: Node) -> Told:
-            read = computed.read(node)
-            return Told(sql.explained(why, narrowed(read)), self.sizes.by(read))
+        def tell(binding: Binding) -> Told:
+            read = computed.read(binding.node)
+            return Told(sql.explained(binding.why, narrowed(read)), self.sizes.by(read))
 
         for b in plan.bindings:
             if computed.is_told(b.name):
                 continue
             few = False if computed.is_many(b.name) else None
-            computed.rows[b.name] = self._pin(work, b.name, tell(b.why, b.node), few=few)
+            computed.rows[b.name] = self._pin(work, b.name, tell(b), few=few)
             if b.name == upserted and not computed.rows[b.name]:
                 break
         return tell

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..errors import causes
 from ..reading.relations import Columns, Kind
 from .describe import SPARK_CATALOG, DeltaState, clustering, complete_name, look_up
-from .engine import DESCRIBE, MERGE_COUNTS, SqlError, Table, Written
+from .engine import DESCRIBE, SqlError, Table, Written
 from .history import commit_time, now, parse_actions
 
 FEW = 5_000
@@ -153,7 +153,11 @@ class ClassicEngine:
         session = self._java("org.apache.spark.sql.classic.SparkSession")
         session.setActiveSession(self._jspark)
         query = self._jspark.sessionState().sqlParser().parsePlan(statement).plan()
-        return self._java("org.apache.spark.sql.classic.Dataset").ofRows(self._jspark, query).schema().json()
+        return self._frame(query).schema().json()
+
+    def _frame(self, plan: Any) -> Any:
+        """Java's, over a plan that is no text."""
+        return self._java("org.apache.spark.sql.classic.Dataset").ofRows(self._jspark, plan)
 
     def setting(self, name: str) -> str:
         # Not conf.get(name, None): that would answer None for what was never set, whatever Spark's own default is.
@@ -289,10 +293,10 @@ class ClassicEngine:
             self._snapshot(path).stateDS().count()
 
     def clean_log(self, table: Table) -> None:
-        log, default = self._delta_log(table.path), self._java("scala.Option").empty()
-        minute = self._java("org.apache.spark.sql.delta.TruncationGranularity").MINUTE()
         with suppress(Exception):
-            log.cleanUpExpiredLogs(self._latest(table.path), default, default, minute)
+            default = self._java("scala.Option").empty()
+            minute = self._java("org.apache.spark.sql.delta.TruncationGranularity").MINUTE()
+            self._delta_log(table.path).cleanUpExpiredLogs(self._latest(table.path), default, default, minute)
 
     def committed_at(self, table: Table, version: int) -> int:
         actions = self.log(table, version)
@@ -333,7 +337,7 @@ class ClassicEngine:
         relations = getattr(self._java("org.apache.spark.sql.execution.columnar.InMemoryRelation$"), "MODULE$")
         kept = relations.apply(level, leaf.queryExecution(), self._java("scala.Option").empty())
         self._pinned[name] = kept
-        held = self._java("org.apache.spark.sql.classic.Dataset").ofRows(self._jspark, kept)
+        held = self._frame(kept)
         held.createOrReplaceTempView(name)
         return int(held.count())
 
@@ -352,18 +356,18 @@ class ClassicEngine:
         with self._under(settings):
             frame = self._sql(sql)
             try:
-                return Written.of(frame.columns, counts_in(frame))
+                return written_in(frame)
             except Exception as error:
                 raise unmasked(error) from error
 
 
-def counts_in(frame: Any) -> list[tuple[int, ...]]:
-    """What a statement that has run answered, if that is counts of rows. To collect it would be a query of its own."""
-    width = len(frame.columns)
-    if not set(MERGE_COUNTS) <= set(frame.columns):
-        return []
+def written_in(frame: Any) -> Written:
+    """What a statement that has run answered. To collect it would be a query of its own."""
+    columns = frame.columns
+    if not Written.is_told_by(columns):
+        return Written()
     rows = frame._jdf.queryExecution().commandExecuted().rows()
-    return [tuple(rows.apply(i).getLong(column) for column in range(width)) for i in range(rows.size())]
+    return Written.of(columns, [[rows.apply(i).getLong(c) for c in range(len(columns))] for i in range(rows.size())])
 
 
 def no_answer() -> tuple[type[Exception], ...]:

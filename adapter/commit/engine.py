@@ -55,11 +55,16 @@ class Written:
     updated: int = 0
     deleted: int = 0
 
+    @staticmethod
+    def is_told_by(columns: Sequence[str]) -> bool:
+        """Whether an answer of these columns is counts of rows."""
+        return set(MERGE_COUNTS) <= set(columns)
+
     @classmethod
     def of(cls, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Written:
         """From the answer of a statement. A MERGE answers with its counts, or with no row where Delta skipped it
         because this step of the ledger is already committed."""
-        if not (set(MERGE_COUNTS) <= set(columns) and rows):
+        if not (cls.is_told_by(columns) and rows):
             return cls()
         counts = dict(zip(columns, rows[0], strict=True))
         return cls(*(int(counts[c]) for c in MERGE_COUNTS))

@@ -21,13 +21,15 @@ LARGEST_DEFAULT_HEAP = 4 * GIGABYTE
 # Java refuses to start with two garbage collectors. Ours is the one for throughput on a small heap.
 COLLECTOR = re.compile(r"-XX:\+Use\w+GC")
 
-# Spark makes new classes for most statements. In Java's default of 240m their code and all other crowd each other after
-# half an hour of refreshes: what is not in use this very moment is thrown away, and compiled again, by one core of two.
-CODE_CACHE = "ReservedCodeCacheSize"
-
-# Java collects all garbage each time the classes of a starting Spark have outgrown the room that it began with, 20 MB:
-# five times, for two thirds of a second.
-CLASSES = "MetaspaceSize"
+ROOM = {
+    # Spark makes new classes for most statements. In Java's default of 240m their code and all other crowd each other
+    # after half an hour of refreshes: what is not in use this very moment is thrown away, and compiled again, by one
+    # core of two.
+    "ReservedCodeCacheSize": "512m",
+    # Java collects all garbage each time the classes of a starting Spark have outgrown the room that it began with, 20
+    # MB: five times, for two thirds of a second.
+    "MetaspaceSize": "256m",
+}
 
 # On a local disk Hadoop writes a checksum file beside every file, and starts a process for the rights of each of both.
 # A Delta commit has a dozen files, and whoever looks for the next one lists all of them.
@@ -129,10 +131,7 @@ def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
     asked = settings.conf.get("spark.driver.extraJavaOptions", "")
     if not COLLECTOR.search(asked):
         options.append("-XX:+UseParallelGC")
-    if CODE_CACHE not in asked:
-        options.append(f"-XX:{CODE_CACHE}=512m")
-    if CLASSES not in asked:
-        options.append(f"-XX:{CLASSES}=256m")
+    options += [f"-XX:{name}={size}" for name, size in ROOM.items() if name not in asked]
     conf = UNCHECKED | {
         "spark.master": settings.master or f"local[{cores}]",
         "spark.driver.memory": default_heap(usable_memory()),
