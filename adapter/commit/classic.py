@@ -63,6 +63,7 @@ class ClassicEngine:
         self._pinned: dict[str, Any] = {}
         self._sent = sent
         self._since: int | None = None
+        self._found: dict[str, Any] = {}
         self._compiling: dict[str, str] | None = None
 
     @property
@@ -74,14 +75,14 @@ class ClassicEngine:
     def steady(self) -> Iterator[None]:
         # To look at a table, Delta lists its log, which has several files for each commit of a month. Every statement
         # would have it listed for each table that it reads.
-        before, limit = self._since, self._explicit([STALENESS])
+        before, found, limit = self._since, self._found, self._explicit([STALENESS])
         # What was seen in this very millisecond may have been seen before it began, so the first look is after it.
-        self._since = now() + 1
+        self._since, self._found = now() + 1, {}
         time.sleep(0.001)
         try:
             yield
         finally:
-            self._since = before
+            self._since, self._found = before, found
             self._give_back(limit)
 
     @contextmanager
@@ -244,7 +245,10 @@ class ClassicEngine:
         takes the longer the more commits there were."""
         log = self._delta_log(path)
         snapshot = log.unsafeVolatileSnapshot()
-        return snapshot if self._is_latest(log, snapshot) else self._snapshot(path)
+        # What this engine writes puts another snapshot in the place of the one that was found.
+        if self._since is None or self._found.get(path) != snapshot:
+            self._found[path] = snapshot if self._is_latest(log, snapshot) else self._snapshot(path)
+        return self._found[path]
 
     def _is_latest(self, log: Any, snapshot: Any) -> bool:
         """Whether there is no next commit, and the snapshot's own is still the one that it was: a table that was made
