@@ -134,9 +134,11 @@ class Applier:
         if rows[plan.additions.changes] == 0:
             return self._nothing()
         more = tell(Binding("additions", plan.additions.rows, "what is added to the table's own rows"))
-        if again:
-            more = more._replace(sql=sql.additions(more.sql, UPSERTS, *self._keys(plan, work), self.names))
-        return self._add(plan.additions, again, self._pin(work, "additions", more))
+        if not again:
+            # Columns of a relation that is computed: to compute them once more takes less than to keep them.
+            return self._add(plan.additions, f"(\n{more.sql}\n)", rows[plan.additions.changes], again=False)
+        more = more._replace(sql=sql.additions(more.sql, UPSERTS, *self._keys(plan, work), self.names))
+        return self._add(plan.additions, ADDITIONS, self._pin(work, "additions", more), again=True)
 
     def _of_partials(self, plan: ChangePlan, work: Incremental, tell: Callable[[Binding], Told]) -> Applied:
         """The commit has the rows that the next refresh adds to beside those that are made of them."""
@@ -225,15 +227,15 @@ class Applier:
         void = {n for n, t in self.columns if t == "void"}
         return tuple(c for c in key if c not in void)
 
-    def _add(self, additions: Additions, again: bool, rows: int) -> Applied:
-        """again: whether some rows are put in the place of the table's instead; rows: how many there are of both."""
+    def _add(self, additions: Additions, told: str, rows: int, *, again: bool) -> Applied:
+        """told: what is added, by its name or as a query in parentheses; again: whether some of its rows are put in the
+        place of the table's instead; rows: how many there are of both."""
         key = self._found_by(additions.key)
         with self._reading_computed(rows):
-            bounds = self._bounds(ADDITIONS, key, self._bits(ADDITIONS, key, rows))
+            bounds = self._bounds(told, key, self._bits(told, key, rows))
         merge = sql.merge_additions(
-            self.spec.target, ADDITIONS, self.columns, key, additions.combine, additions.counted, bounds,
-            upserts=again,
-        )  # fmt: skip
+            self.spec.target, told, self.columns, key, additions.combine, additions.counted, bounds, upserts=again
+        )
         technique = "keyed" if again else "additive"
         written = self._merge(technique, merge, counted(0, rows))
         return Applied(technique, written.inserted, written.updated, written.deleted)
