@@ -226,6 +226,7 @@ class Renderer:
     def _one_sided(self, node: Join, left: Block, right: Block) -> Block:
         """Conditions of the right side stay below the join: above it they would drop rows that have no partner, and
         what is computed there would have a value where there is none."""
+        left = self._apart(left, node.left, node.right)
         if left.source is None:
             left = self._over(left.select(), node.left)
         computed = any(not isinstance(e, exp.Column) for e in right.columns.values())
