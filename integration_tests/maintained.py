@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -61,12 +61,26 @@ class Maintained:
         both = f"(({table}) EXCEPT ALL ({query})) UNION ALL (({query}) EXCEPT ALL ({table}))"
         return int(self.sql(f"SELECT COUNT(*) FROM ({both})")[0][0])
 
-    def missing_and_more(self, name: str) -> Counter[tuple[Any, ...]]:
+    def missing_and_more(self, name: str, asked: SparkSession | None = None) -> Counter[tuple[Any, ...]]:
         """The same, row by row, for small tables: Spark cannot optimize EXCEPT ALL over some queries (it looks for a
-        column that a union below has dropped)."""
-        different = Counter(_row(row) for row in self.sql(self.models[name]))
+        column that a union below has dropped). asked: a session of `in_memory`, for the query's rows."""
+        different = Counter(_row(row) for row in (asked or self.session).sql(self.models[name]).collect())
         different.subtract(Counter(_row(row) for row in self.sql(f"SELECT * FROM {name}")))
         return Counter({row: n for row, n in different.items() if n})
+
+    def in_memory(self, tables: Iterable[str], views: Mapping[str, str]) -> SparkSession:
+        """Another session, where these tables are rows that they have now: a query is answered there without Delta,
+        and several times sooner. views: name -> query."""
+        other = self.session.newSession()
+        for setting in ("spark.sql.shuffle.partitions", "spark.sql.leafNodeDefaultParallelism"):
+            # Of a handful of rows: each task costs more than what it does.
+            other.conf.set(setting, "1")
+        for name in tables:
+            rows, schema = (frame := self.session.table(name)._jdf).collectAsList(), frame.schema()
+            other._jsparkSession.createDataFrame(rows, schema).createOrReplaceTempView(name)
+        for name, query in views.items():
+            other.sql(f"CREATE TEMPORARY VIEW {name} AS {query}")
+        return other
 
     def version(self, name: str) -> int:
         return int(self.sql(f"DESCRIBE HISTORY {name} LIMIT 1")[0]["version"])

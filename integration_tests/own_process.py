@@ -12,6 +12,9 @@ from dbt_spark_dynamic.embedded.store import Store
 CLI = [sys.executable, "-c", "from dbt.adapters.spark_dynamic.cli import cli; cli()"]
 """`dbt-dynamic`, of the Python that runs this."""
 
+SHORT_LIVED = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+"""Environment of a Java that ends before it would have been worth its while to compile anything as well as it can."""
+
 
 def shop_project(folder: Path, files: Mapping[str, str], project: str = "") -> dict[str, str]:
     """Writes these files, and these lines into dbt_project.yml; returns the environment of its processes."""

@@ -15,6 +15,7 @@ import pytest
 from dbt_spark_dynamic.commit.engine import Engine
 from dbt_spark_dynamic.commit.outcome import Code
 from integration_tests.maintained import Maintained
+from integration_tests.own_process import SHORT_LIVED
 
 STEPS = ("table", "columns", "setting", "rows", "pin", "write", "log")
 """What a refresh asks of its engine. `unpin` is left out: a process that dies forgets its relations by itself."""
@@ -174,12 +175,17 @@ print("AGAIN", refreshed())
 def test_killed_in_the_middle_of_the_write(tmp_path: Path) -> None:
     """A process of its own, killed with its Java process while the MERGE runs; another process goes on."""
     command = [sys.executable, "-c"]
-    first = subprocess.Popen([*command, CHILD + FIRST, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    environment = os.environ | SHORT_LIVED
+    first = subprocess.Popen(
+        [*command, CHILD + FIRST, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment
+    )
     assert first.stdout is not None
     java = next(line.split()[1] for line in first.stdout if line.startswith("JAVA"))
     os.kill(int(java), signal.SIGKILL)
     first.kill()
     assert "NOT KILLED" not in first.communicate()[0]
-    second = subprocess.run([*command, CHILD + SECOND, str(tmp_path)], capture_output=True, text=True, check=True)
+    second = subprocess.run(
+        [*command, CHILD + SECOND, str(tmp_path)], capture_output=True, text=True, check=True, env=environment
+    )
     said = dict(line.split() for line in second.stdout.splitlines())
     assert said == {"MERGES": "0", "CODE": "INCREMENTAL", "DIFFERENT": "0", "AGAIN": "NO_CHANGE"}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from integration_tests.kafka_broker import NoJars, broker, token_provider
-from integration_tests.own_process import shop_project
+from integration_tests.own_process import SHORT_LIVED, shop_project
 
 OPENING = textwrap.dedent(
     """
@@ -252,7 +252,7 @@ def test_records_of_kafka_are_landed_and_maintained_and_delivered(kafka: tuple[s
         **{f"models/{name}.sql": text for name, text in sinks.items()},
         "run.py": OPENING + APPENDED + BY_KEY + SINKS + 'print("DONE")\n',
     }
-    environment = shop_project(tmp_path, files)
+    environment = shop_project(tmp_path, files) | SHORT_LIVED
     said = subprocess.run(
         [sys.executable, "run.py", *kafka], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600
     )

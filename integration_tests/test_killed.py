@@ -21,7 +21,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from integration_tests.own_process import shop_project
+from integration_tests.own_process import SHORT_LIVED, shop_project
 from integration_tests.test_kafka import model
 from integration_tests.test_streams import drop_in
 
@@ -61,7 +61,7 @@ class Shop:
             "models/per_user.sql": model(by_user, sink=repr(retractions)),
             "models/latest.sql": model(latest, sink=repr(UPSERTS)),
         }
-        self._environment = shop_project(folder, files)
+        self._environment = shop_project(folder, files) | SHORT_LIVED
 
     def _streams(self) -> Iterator[str]:
         for name, said, columns in (

@@ -18,7 +18,7 @@ import yaml
 from dbt_spark_dynamic.embedded.served import Served, find, is_held
 from dbt_spark_dynamic.embedded.store import Store
 from integration_tests.conftest import TEST_CONF
-from integration_tests.own_process import CLI, running_javas, shop_project
+from integration_tests.own_process import CLI, SHORT_LIVED, running_javas, shop_project
 
 DBT = [sys.executable, "-c", "from dbt.cli.main import cli; cli()", "--no-use-colors"]
 SECONDS = 120
@@ -114,7 +114,7 @@ class Shop:
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     folder = tmp_path_factory.mktemp("served")
     profiles = yaml.safe_dump({"shop": {"target": "dev", "outputs": TARGETS}}, default_flow_style=False)
-    return Shop(folder, shop_project(folder, {**FILES, "profiles.yml": profiles}))
+    return Shop(folder, shop_project(folder, {**FILES, "profiles.yml": profiles}) | SHORT_LIVED)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from dbt_spark_dynamic.streams.landing import land
 from dbt_spark_dynamic.watch.events import Kind
 from integration_tests.conftest import DbtProject
 from integration_tests.maintained import Maintained
+from integration_tests.own_process import SHORT_LIVED
 from integration_tests.test_streams import drop_in, rows
 from integration_tests.test_watch import until, until_settled, watching
 
@@ -274,9 +276,10 @@ def test_killed_between_the_commit_of_a_batch_and_that_of_its_checkpoint(tmp_pat
         drop_in(folder, f"{n}.json", {"id": n, "price": n}, {"id": 9, "price": n})
         os.utime(folder / f"{n}.json", (1_700_000_000 + n,) * 2)
     command, arguments = [sys.executable, "-c"], [str(tmp_path / "store"), str(folder)]
-    first = subprocess.run([*command, CHILD + KILLED, *arguments], capture_output=True, text=True)
+    run = partial(subprocess.run, capture_output=True, text=True, env=os.environ | SHORT_LIVED)
+    first = run([*command, CHILD + KILLED, *arguments])
     assert first.returncode == -signal.SIGKILL and "NOT KILLED" not in first.stdout, first.stderr[-2000:]
-    second = subprocess.run([*command, CHILD + AGAIN, *arguments], capture_output=True, text=True)
+    second = run([*command, CHILD + AGAIN, *arguments])
     assert second.stdout.splitlines() == [
         "MERGES 2",
         "MERGES 3",

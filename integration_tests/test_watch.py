@@ -32,7 +32,7 @@ from dbt_spark_dynamic.watch.events import Event, Kind
 from dbt_spark_dynamic.watch.watch import Watch
 from integration_tests.conftest import DbtProject
 from integration_tests.maintained import Maintained
-from integration_tests.own_process import shop_project
+from integration_tests.own_process import SHORT_LIVED, shop_project
 
 QUERIES = {
     "per_user": "SELECT who, COUNT(*) AS n, SUM(amount) AS total FROM {s}.clicks GROUP BY who",
@@ -338,7 +338,7 @@ def test_the_command_ends_cleanly_on_sigterm(tmp_path: Path) -> None:
         "run.py": WRITER,
     }
     start = "on-run-start: create table if not exists shop.clicks (id int, user string) using delta\n"
-    environment = shop_project(tmp_path, files, start)
+    environment = shop_project(tmp_path, files, start) | SHORT_LIVED
     log = tmp_path / "events.jsonl"
     command = [sys.executable, "run.py", "watch", "--event-log", str(log), "--profiles-dir", "."]
     with open(tmp_path / "said", "w") as said:
