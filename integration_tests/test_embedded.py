@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dbt_spark_dynamic.embedded.class_archive import ENOUGH
 from dbt_spark_dynamic.embedded.java import bundled_java
 from dbt_spark_dynamic.embedded.store import Store
 from integration_tests.own_process import running_javas
@@ -39,6 +40,10 @@ class Machine:
     @property
     def jars(self) -> list[str]:
         return sorted(path.name for path in (self.home / "cache").rglob("*.jar"))
+
+    @property
+    def archives(self) -> list[Path]:
+        return [file for file in (self.home / "cache").rglob("*.jsa") if file.stat().st_size]
 
     def dbt(self, *arguments: str, code: str = DBT) -> subprocess.CompletedProcess[str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("DBT_", "SPARK_"))}
@@ -151,6 +156,21 @@ def test_other_models_go_on_when_java_has_ended(machine: Machine) -> None:
     assert f"Spark's Java process has ended (exit code 7): see {machine.store.log}" in said.stdout
     assert "Traceback" not in said.stdout + said.stderr and "py4j" not in said.stdout
     assert running_javas(machine.store) == []
+
+
+def test_later_starts_have_their_classes_from_one_file(machine: Machine) -> None:
+    """Which the second start filled that had the jars."""
+    for _ in range(3):
+        if not machine.archives:
+            assert machine.dbt("run").returncode == 0
+    (archive,) = machine.archives
+    loaded = machine.home / "loaded"
+    machine.profile(server_side_parameters={"spark.driver.extraJavaOptions": f"-Xlog:class+load:file={loaded}"})
+    said = machine.dbt("run")
+    machine.profile()
+    assert said.returncode == 0 and quiet(said), said.stdout + said.stderr
+    assert loaded.read_text().count("shared objects file (top)") > ENOUGH / 2
+    assert machine.archives == [archive]
 
 
 def test_a_store_in_use_is_one_sentence(machine: Machine) -> None:

@@ -91,6 +91,14 @@ def bundled_java() -> Path | None:
     return java if java.is_file() else None
 
 
+def image_of(java_home: Path) -> Path:
+    """A file that is another one for every other Java: its own classes."""
+    for home in (java_home, *([bundled.parent.parent] if (bundled := bundled_java()) else [])):
+        if (image := home / "lib" / "modules").is_file():
+            return image
+    return java_home / "bin" / "java"
+
+
 def write_launcher(folder: Path, java: Path) -> Path:
     """Write bin/java below the folder, which starts the given java without the missing module; return the folder."""
     launcher, authorities = folder / "bin" / "java", folder / "authorities.jks"

@@ -11,10 +11,13 @@ import subprocess
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..commit.classic import java_class, no_answer
+from .class_archive import OPTIONS, ClassArchive
 from .java import find_java_home
+from .settings import cache_folder
 from .start_error import StartError
 from .store import Store
 
@@ -28,6 +31,8 @@ HEAP_TOO_SMALL = 52
 
 _store: Store | None = None
 """Of the Java that was started last, whose log is there."""
+_archive: ClassArchive | None = None
+"""Of its classes."""
 
 
 def launch(conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: str = "") -> SparkSession:
@@ -39,20 +44,29 @@ def launch(conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: s
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
+    from pyspark.find_spark_home import _find_spark_home
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    global _store
+    global _store, _archive
     _store = store
     silence_pyspark()
     spark = SparkConf(loadDefaults=False).setAll(list(conf.items()))
     # A Spark that was stopped in this process has left its Java process behind, and pyspark allows only one.
     gateway = SparkContext._gateway
     if gateway is None:
-        with store.open_log() as log, environment(java_environment(store, is_local)):
+        variables = java_environment(store, is_local)
+        if is_local:
+            homes = Path(variables["JAVA_HOME"]), Path(_find_spark_home())
+            _archive = ClassArchive.of(conf, *homes, cache_folder())
+        if _archive is not None:
+            spark.set(OPTIONS, f"{conf.get(OPTIONS, '')} {_archive.options()}".strip())
+        with store.open_log() as log, environment(variables):
             try:
                 gateway = launch_gateway(spark, {"stdout": log, "stderr": subprocess.STDOUT})
             except PySparkRuntimeError as error:
+                if _archive is not None:
+                    _archive.distrust()
                 raise not_started(store, fetching) from error
     context = SparkContext(gateway=gateway, conf=spark)
     atexit.register(stop, context)
@@ -157,6 +171,8 @@ def stop(context: Any) -> None:
         return
     try:
         context.stop()
+        if _archive is not None:
+            _archive.fill(gateway)
         # Python objects of Java's that are collected from now on would be reported to nobody.
         gateway.shutdown()
     finally:
