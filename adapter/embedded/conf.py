@@ -32,8 +32,8 @@ ROOM = {
 }
 
 # Java compiles a second time, as well as it can, what has been called some 5,000 times. Of Spark that is most within
-# minutes, and the cores that compile it are those that run it. At five times as many calls, small refreshes side by side
-# take a sixth less of them, and large scans, joins and writes, which soon get there, a twelfth less time after a start.
+# minutes, and the cores that compile it are those that run it. At five times as many calls, small refreshes side by
+# side take a sixth less of them, and large scans, joins and writes a twelfth less time after a start.
 PATIENCE = {
     "Tier4InvocationThreshold": "25000",
     "Tier4MinInvocationThreshold": "3000",
