@@ -93,9 +93,12 @@ class ClassArchive:
                 self.file.write_text(said or "Java made none")
 
     def distrust(self) -> None:
-        """After a Java that did not start, whatever it was."""
+        """After a Java that did not start, whatever it was. One that was to fill it is not asked again."""
         with suppress(OSError):
-            self.file.unlink(missing_ok=True)
+            if self.fills:
+                self.file.write_text("Java did not start")
+            else:
+                self.file.unlink(missing_ok=True)
 
     def _forget_older(self) -> None:
         """Other archives, and what is left of a Java that was killed while it wrote one."""

@@ -79,6 +79,25 @@ def test_a_java_that_makes_none_is_not_asked_again(machine: Path, monkeypatch: p
     assert archive.file.read_text() == "Dynamic dump: no"
 
 
+def test_a_java_that_does_not_start_with_it_is_started_without_it(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dumping(monkeypatch, FILLED)
+    archive = known(machine)
+    started_twice(archive)
+    archive.fill(None)
+    assert archive.options()
+    archive.distrust()
+    assert archive.options() == ""
+
+
+def test_a_java_that_does_not_start_to_fill_it_is_not_asked_again(machine: Path) -> None:
+    archive = known(machine)
+    started_twice(archive)
+    archive.distrust()
+    assert archive.options() == "" and archive.options() == ""
+
+
 @pytest.mark.parametrize("file", ["java/lib/modules", "spark/jars/core.jar", "delta.jar"])
 def test_every_java_and_every_class_path_has_its_own(machine: Path, file: str) -> None:
     before = known(machine)
