@@ -83,7 +83,8 @@ def wrong_after_refresh(
         return [f"{name} failed: {error}\n{sql}"]
     if outcome.code not in expected:
         return [f"{name}: {outcome.line()}\n{sql}"]
-    if answers is None:
+    if answers is None or not maintained.missing_and_more(name, answers):
         return []
-    different = sum(map(abs, maintained.missing_and_more(name, answers).values()))
+    # In memory rows are added up in another order, to other last digits, and what an EXCEPT of NULLs gives is wrong.
+    different = sum(map(abs, maintained.missing_and_more(name).values()))
     return [f"{name}: {different} rows differ after {outcome.line()}\n{sql}"] if different else []
