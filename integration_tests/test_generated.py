@@ -56,26 +56,25 @@ def run(maintained: Maintained, statements: tuple[str, ...]) -> None:
 
 
 def wrong_after_rounds(maintained: Maintained, models: Mapping[str, str], script: Script) -> list[str]:
-    """What is wrong with the models after each round, of which the first has run: it makes tables of their queries, and
-    the changes of the others would not be right of what was wrong then. Every third is applied without its key, as
-    exact retractions."""
+    """What is wrong with the models after each round, of which the first has run. Every third is applied without its
+    key, as exact retractions."""
     maintained.models.update(models)
     mode = {name: ChangelogMode.RETRACT if i % 3 == 2 else ChangelogMode.AUTO for i, name in enumerate(models)}
     wrong: list[str] = []
-    for name in models:
-        wrong += wrong_after_refresh(maintained, name, {Code.CREATED}, mode[name], None)
-    for changes in script.rounds[1:]:
+    expected = {Code.CREATED}
+    for changes in ((), *script.rounds[1:]):
         run(maintained, changes)
         answers = maintained.in_memory(TABLES, {VIEW: VIEW_SQL})
         for name in models:
-            wrong += wrong_after_refresh(maintained, name, {Code.INCREMENTAL, Code.NO_CHANGE}, mode[name], answers)
+            wrong += wrong_after_refresh(maintained, name, expected, mode[name], answers)
+        expected = {Code.INCREMENTAL, Code.NO_CHANGE}
     return wrong
 
 
 def wrong_after_refresh(
-    maintained: Maintained, name: str, expected: set[Code], mode: ChangelogMode, answers: SparkSession | None
+    maintained: Maintained, name: str, expected: set[Code], mode: ChangelogMode, answers: SparkSession
 ) -> list[str]:
-    """answers: the session that is asked for the query's rows, where they are to be those of the table."""
+    """answers: the session that is asked for the query's rows first."""
     sql = maintained.models[name]
     try:
         outcome = maintained.refresh(name, changelog_mode=mode)
@@ -83,7 +82,7 @@ def wrong_after_refresh(
         return [f"{name} failed: {error}\n{sql}"]
     if outcome.code not in expected:
         return [f"{name}: {outcome.line()}\n{sql}"]
-    if answers is None or not maintained.missing_and_more(name, answers):
+    if not maintained.missing_and_more(name, answers):
         return []
     # In memory rows are added up in another order, to other last digits, and what an EXCEPT of NULLs gives is wrong.
     different = sum(map(abs, maintained.missing_and_more(name).values()))

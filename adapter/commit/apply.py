@@ -227,14 +227,14 @@ class Applier:
         void = {n for n, t in self.columns if t == "void"}
         return tuple(c for c in key if c not in void)
 
-    def _add(self, additions: Additions, told: str, rows: int, *, again: bool) -> Applied:
-        """told: what is added, by its name or as a query in parentheses; again: whether some of its rows are put in the
-        place of the table's instead; rows: how many there are of both."""
+    def _add(self, additions: Additions, relation: str, rows: int, *, again: bool) -> Applied:
+        """relation: what is added, by its name or as a query in parentheses; again: whether some of its rows are put
+        in the place of the table's instead; rows: how many there are of both."""
         key = self._found_by(additions.key)
         with self._reading_computed(rows):
-            bounds = self._bounds(told, key, self._bits(told, key, rows))
+            bounds = self._bounds(relation, key, self._bits(relation, key, rows))
         merge = sql.merge_additions(
-            self.spec.target, told, self.columns, key, additions.combine, additions.counted, bounds, upserts=again
+            self.spec.target, relation, self.columns, key, additions.combine, additions.counted, bounds, upserts=again
         )
         technique = "keyed" if again else "additive"
         written = self._merge(technique, merge, counted(0, rows))

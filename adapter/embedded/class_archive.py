@@ -1,8 +1,9 @@
 """Java's classes as Java has them in memory, in one file: a start maps them instead of finding twenty thousand of them
 in three hundred jars, and reading, checking and linking each (class data sharing, JEP 350).
 
-The first start on a machine leaves an empty file, by which the second knows that it is not the only one; the second
-fills it at its end, in some seconds; the third has its classes there. A machine that lives for one run pays nothing.
+The first start that finds Delta's jars leaves an empty file, by which the second knows that it is not the only one; the
+second fills it at its end, in some seconds; the third has its classes there. A machine that lives for one run pays
+nothing.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ class ClassArchive:
     fills: bool = field(default=False, compare=False)
 
     @classmethod
-    def of(cls, conf: Mapping[str, str], java_home: Path, spark_home: Path, cache: Path) -> ClassArchive | None:
+    def of(cls, conf: Mapping[str, str], java_home: Path, spark_jars: Path, cache: Path) -> ClassArchive | None:
         """None where Java is to be left alone, or where Delta's jars are not on the class path yet."""
         listed = conf.get(CLASS_PATH, "")
         if not listed or OWN.search(conf.get(OPTIONS, "")):
             return None
-        jars = [*sorted((spark_home / "jars").glob("*.jar")), *map(Path, listed.split(os.pathsep))]
+        jars = [*sorted(spark_jars.glob("*.jar")), *map(Path, listed.split(os.pathsep))]
         try:
             name = _fingerprint([image_of(java_home), *jars])
         except OSError:

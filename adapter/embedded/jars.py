@@ -85,10 +85,15 @@ def installed_delta() -> DeltaJars:
     return DeltaJars(spark=".".join(spark.split(".")[:2]), scala=scala_version(), delta=delta)
 
 
-def scala_version() -> str:
+def spark_jars() -> Path:
+    """The folder of Spark's own jars."""
     from pyspark.find_spark_home import _find_spark_home
 
-    folder = Path(_find_spark_home()) / "jars"
+    return Path(_find_spark_home()) / "jars"
+
+
+def scala_version() -> str:
+    folder = spark_jars()
     core = next(folder.glob("spark-core_*.jar"), None)
     if core is None:
         raise StartError(f"Spark's own jars are not in {folder}: unset SPARK_HOME or point it to a whole Spark.")

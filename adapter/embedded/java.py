@@ -93,10 +93,11 @@ def bundled_java() -> Path | None:
 
 def image_of(java_home: Path) -> Path:
     """A file that is another one for every other Java: its own classes."""
-    for home in (java_home, *([bundled.parent.parent] if (bundled := bundled_java()) else [])):
-        if (image := home / "lib" / "modules").is_file():
-            return image
-    return java_home / "bin" / "java"
+    image = java_home / "lib" / "modules"
+    if not image.is_file() and (bundled := bundled_java()):
+        # The folder of its launcher has none.
+        image = bundled.parent.parent / "lib" / "modules"
+    return image if image.is_file() else java_home / "bin" / "java"
 
 
 def write_launcher(folder: Path, java: Path) -> Path:

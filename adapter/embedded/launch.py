@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..commit.classic import java_class, no_answer
 from .class_archive import OPTIONS, ClassArchive
+from .conf import merged
+from .jars import spark_jars
 from .java import find_java_home
 from .settings import cache_folder
 from .start_error import StartError
@@ -44,7 +46,6 @@ def launch(conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: s
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
-    from pyspark.find_spark_home import _find_spark_home
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
@@ -56,11 +57,11 @@ def launch(conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: s
     gateway = SparkContext._gateway
     if gateway is None:
         variables = java_environment(store, is_local)
+        _archive = None
         if is_local:
-            homes = Path(variables["JAVA_HOME"]), Path(_find_spark_home())
-            _archive = ClassArchive.of(conf, *homes, cache_folder())
+            _archive = ClassArchive.of(conf, Path(variables["JAVA_HOME"]), spark_jars(), cache_folder())
         if _archive is not None:
-            spark.set(OPTIONS, f"{conf.get(OPTIONS, '')} {_archive.options()}".strip())
+            spark.set(OPTIONS, merged({OPTIONS: _archive.options()}, dict(conf))[OPTIONS])
         with store.open_log() as log, environment(variables):
             try:
                 gateway = launch_gateway(spark, {"stdout": log, "stderr": subprocess.STDOUT})

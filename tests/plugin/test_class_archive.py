@@ -25,7 +25,7 @@ def machine(tmp_path: Path) -> Path:
 
 def archive_of(machine: Path, **conf: str) -> ClassArchive | None:
     said = {CLASS_PATH: str(machine / "delta.jar"), **conf}
-    return ClassArchive.of(said, machine / "java", machine / "spark", machine / "cache")
+    return ClassArchive.of(said, machine / "java", machine / "spark/jars", machine / "cache")
 
 
 def known(machine: Path) -> ClassArchive:
