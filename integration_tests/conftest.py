@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from dbt_common.tests import enable_test_caching
 
 from dbt_spark_dynamic.embedded.conf import UNCHECKED
 from dbt_spark_dynamic.embedded.settings import STORE_VARIABLE
-from integration_tests.connections import CONNECTIONS, Connection
+from integration_tests.connections import CONNECTIONS, SERVED, Connection, served, without_change_feeds
 from integration_tests.maintained import Maintained
 
 if TYPE_CHECKING:
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 HERE = Path(__file__).parent
-LONGEST = ("test_connections.py", "test_shapes.py", "test_generated.py", "test_projects.py", "test_temporal_join.py")
+LONGEST = (
+    "test_shapes.py", "test_killed.py", "test_connections.py", "test_projects.py", "test_watch.py", "test_kafka.py",
+    "test_generated.py", "test_tpch.py", "test_refresh.py", "test_serve.py", "test_temporal_join.py",
+)  # fmt: skip
 """The files that take longest, which are begun with."""
 
 TEST_CONF = {
@@ -43,7 +47,7 @@ TEST_CONF = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
-    # As the embedded Spark has it, for the servers that tests start.
+    # As the embedded Spark has it, for the cluster that tests start.
     **UNCHECKED,
 }
 
@@ -61,12 +65,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else last)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.definition.get_closest_marker("every_connection"):
+        own = metafunc.config.getoption("--connection")
+        metafunc.parametrize("reached", [own, *SERVED] if own == "session" else [own], indirect=True)
+
+
 @pytest.fixture(scope="session")
 def store() -> Iterator[Path]:
     """The folder of this process's tables; every profile used in this process gets it too."""
     with tempfile.TemporaryDirectory(prefix="dbt-spark-dynamic-tests-", ignore_cleanup_errors=True) as folder:
         os.environ[STORE_VARIABLE] = folder
         os.environ["DBT_SEND_ANONYMOUS_USAGE_STATS"] = "false"
+        # As in dbt's own tests: parsing the same 553 macros for each new project takes two seconds.
+        enable_test_caching()
         yield Path(folder)
         del os.environ[STORE_VARIABLE]
 
@@ -82,6 +94,25 @@ def connection(request: pytest.FixtureRequest, store: Path) -> Iterator[Connecti
 def spark(connection: Connection) -> SparkSession:
     """The root session of the one Spark of this process. It stops when the process ends."""
     return connection.root
+
+
+@pytest.fixture(scope="session")
+def servers(spark: SparkSession) -> Iterator[dict[str, dict[str, Any]]]:
+    """Of the one Spark of this process: what a profile says to reach each."""
+    with served(spark) as outputs:
+        yield outputs
+
+
+@pytest.fixture
+def reached(request: pytest.FixtureRequest, connection: Connection) -> Iterator[Connection]:
+    """How the projects of a test reach Spark: as this process does, or over one of its servers."""
+    way = getattr(request, "param", None)
+    if way not in SERVED:
+        yield connection
+        return
+    output = request.getfixturevalue("servers")[way]
+    with without_change_feeds(connection.root):
+        yield Connection(connection.root, connection.new_session, output)
 
 
 @dataclass
@@ -146,17 +177,17 @@ class DbtProject:
 
 
 @pytest.fixture
-def new_project(connection: Connection, tmp_path_factory: Any) -> Iterator[Callable[..., DbtProject]]:
+def new_project(reached: Connection, tmp_path_factory: Any) -> Iterator[Callable[..., DbtProject]]:
     """Makes projects: new_project(threads=4, **keys of the profile's output)."""
     made = []
 
     def make(threads: int = 1, **profile: Any) -> DbtProject:
         schema = f"t_{uuid.uuid4().hex[:8]}"
-        session = connection.new_session()
+        session = reached.new_session()
         session.sql(f"create schema {schema}")
         session.sql(f"use {schema}")
         project = DbtProject(tmp_path_factory.mktemp("project"), schema, session)
-        output = {"type": "spark_dynamic", "schema": schema, "threads": threads, **connection.output, **profile}
+        output = {"type": "spark_dynamic", "schema": schema, "threads": threads, **reached.output, **profile}
         profiles = {"tests": {"target": "dev", "outputs": {"dev": output}}}
         project.write("profiles.yml", yaml.safe_dump(profiles))
         project.write(

@@ -1,4 +1,7 @@
-"""The ways to reach Spark, each with a real server on loopback: what `--connection` chooses between."""
+"""The ways to reach Spark, each with a real server on loopback where it has one.
+
+`--connection` chooses between CONNECTIONS; tests marked `every_connection` run over what is SERVED, too.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,10 @@ from typing import TYPE_CHECKING, Any
 import pyspark
 import pytest
 
-from dbt_spark_dynamic.embedded.conf import DELTA_EXTENSION
-from dbt_spark_dynamic.embedded.jars import installed_delta
+from dbt_spark_dynamic.embedded.conf import CHANGE_FEED_DEFAULT
 from dbt_spark_dynamic.embedded.java import find_java_home
-from dbt_spark_dynamic.embedded.session import open_remote, open_session, running_root
-from dbt_spark_dynamic.embedded.settings import EmbeddedSettings, cache_folder
+from dbt_spark_dynamic.embedded.session import open_session, running_root
+from dbt_spark_dynamic.embedded.settings import EmbeddedSettings
 from integration_tests.kafka_broker import free_port
 
 if TYPE_CHECKING:
@@ -80,63 +82,47 @@ def cluster(store: Path, conf: Mapping[str, str]) -> Iterator[Connection]:
         root.stop()
 
 
-@contextmanager
-def thrift(store: Path, conf: Mapping[str, str]) -> Iterator[Connection]:
-    """Nothing but SQL, by the thrift server of a Spark that is in this process so that tests can look at its tables."""
-    port = free_port()
-    with session(store, conf) as below:
-        context = below.root._jsparkSession.sqlContext()
-        context.setConf("hive.server2.thrift.bind.host", "127.0.0.1")
-        context.setConf("hive.server2.thrift.port", str(port))
-        server = below.root._jvm.org.apache.spark.sql.hive.thriftserver.HiveThriftServer2.startWithContext(context)
-        output = {"method": "thrift", "host": "127.0.0.1", "port": port, "user": "dbt", "poll_interval": 0}
-        yield Connection(below.root, below.new_session, output)
-        server.stop()
-
-
-@contextmanager
-def connect(store: Path, conf: Mapping[str, str]) -> Iterator[Connection]:
-    """Spark Connect: a server in a process of its own."""
-    port = free_port()
-    jars = installed_delta().found(cache_folder())
-    assert jars, "no Delta jars in the cache yet: whoever starts Spark in its own process fetches them"
-    settings = {
-        **conf,
-        **_small(store),
-        "spark.sql.extensions": DELTA_EXTENSION,
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.catalogImplementation": IN_MEMORY,
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
-    }
-    server = (
-        str(SPARK_HOME / "bin/spark-submit"), "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
-        "--master", "local[2]", "--driver-memory", "1200m", "--driver-class-path", ":".join(map(str, jars)),
-        *(part for name, value in settings.items() for part in ("--conf", f"{name}={value}")), "spark-internal",
-    )  # fmt: skip
-    url = f"sc://127.0.0.1:{port}"
-    java = {"JAVA_HOME": str(find_java_home(store / "java"))}
-    with running(store / "server.log", port, *server, **java), pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_REMOTE", url)
-        opened = [open_remote(url)]
-
-        def another() -> SparkSession:
-            opened.append(open_remote(url))
-            return opened[-1]
-
-        yield Connection(opened[0], another)
-        # As long as the server is there: a client that finds it gone tries for minutes.
-        for each in opened:
-            each.stop()
-
-
 CONNECTIONS: dict[str, Callable[[Path, Mapping[str, str]], AbstractContextManager[Connection]]] = {
     "session": session,
     "cluster": cluster,
-    "thrift": thrift,
-    "connect": connect,
 }
 """Each takes the folder of the tables and Spark's settings. Which one it is is decided once in a process."""
+
+SERVED = ("thrift", "connect")
+
+
+@contextmanager
+def served(root: SparkSession) -> Iterator[dict[str, dict[str, Any]]]:
+    """A Spark in this process serves others: what a profile says to reach it over thrift, by nothing but SQL, and over
+    Spark Connect."""
+    thrift, connect = free_port(), free_port()
+    jvm = root._jvm
+    conf = jvm.org.apache.spark.SparkEnv.get().conf()
+    conf.set("spark.connect.grpc.binding.address", "127.0.0.1")
+    conf.set("spark.connect.grpc.binding.port", str(connect))
+    connect_server = jvm.org.apache.spark.sql.connect.service.SparkConnectService
+    connect_server.start(root._jsc.sc())
+    context = root._jsparkSession.sqlContext()
+    context.setConf("hive.server2.thrift.bind.host", "127.0.0.1")
+    context.setConf("hive.server2.thrift.port", str(thrift))
+    thrift_server = jvm.org.apache.spark.sql.hive.thriftserver.HiveThriftServer2.startWithContext(context)
+    yield {
+        "thrift": {"method": "thrift", "host": "127.0.0.1", "port": thrift, "user": "dbt", "poll_interval": 0},
+        "connect": {"master": f"sc://127.0.0.1:{connect}"},
+    }
+    thrift_server.stop()
+    nothing = jvm.scala.Option.empty()
+    connect_server.stop(nothing, nothing)
+
+
+@contextmanager
+def without_change_feeds(root: SparkSession) -> Iterator[None]:
+    """Sessions that begin meanwhile make tables as on a server that somebody else has started."""
+    conf = root._jvm.org.apache.spark.SparkEnv.get().conf()
+    ours = conf.get(CHANGE_FEED_DEFAULT)
+    conf.remove(CHANGE_FEED_DEFAULT)
+    yield
+    conf.set(CHANGE_FEED_DEFAULT, ours)
 
 
 @contextmanager

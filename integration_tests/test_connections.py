@@ -1,7 +1,4 @@
-"""The tests of dynamic tables again, on every way to reach Spark that the other tests do not use.
-
-Each way in a process of its own: how Spark is reached is decided once in a process.
-"""
+"""The tests of dynamic tables again, on a cluster; and what is asked of every way to reach Spark."""
 
 from __future__ import annotations
 
@@ -12,25 +9,23 @@ from pathlib import Path
 import pytest
 
 from integration_tests.conftest import DbtProject
-from integration_tests.connections import CONNECTIONS
 
 HERE = Path(__file__).parent
-FILES = [file for file in sorted(HERE.glob("test_*.py")) if "mark.every_connection\n" in file.read_text()]
 OF_A_CLUSTER = ("test_connections.py", "test_dynamic_table.py", "test_seeds.py", "test_temporal_join.py")
 """A cluster is reached as the Spark in this process is; only its tasks are somewhere else."""
 
 MINUTES = 30
 
 
-@pytest.mark.parametrize("other", [name for name in CONNECTIONS if name != "session"])
-def test_the_same_tests_over(other: str, request: pytest.FixtureRequest, spark: object) -> None:
-    """spark: fetches Delta's jars where that was never done."""
+def test_the_same_tests_on_a_cluster(request: pytest.FixtureRequest, spark: object) -> None:
+    """In a process of its own: which Spark it is is decided once in a process. spark: fetches Delta's jars where that
+    was never done."""
     if request.config.getoption("--connection") != "session":
-        pytest.skip("these tests are run over one connection already")
-    files = [file for file in FILES if other != "cluster" or file.name in OF_A_CLUSTER]
-    quiet = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "every_connection"]
+        pytest.skip("these tests are run on a cluster already")
+    quiet = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    those = ["--connection", "cluster", "-m", "every_connection", *(str(HERE / name) for name in OF_A_CLUSTER)]
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", *quiet, "--connection", other, *map(str, files)],
+        [sys.executable, "-m", "pytest", *quiet, *those],
         cwd=HERE.parent, capture_output=True, text=True, timeout=MINUTES * 60, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout[-8000:] + ran.stderr[-2000:]

@@ -49,7 +49,6 @@ def replaced(project: DbtProject) -> int:
     return sum("REPLACE" in row["operation"] for row in project.sql("DESCRIBE HISTORY m"))
 
 
-@pytest.mark.every_connection
 def test_a_contract_is_enforced_by_delta(project: DbtProject) -> None:
     project.write("models/models.yml", CONTRACT)
     write(project)
