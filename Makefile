@@ -3,8 +3,9 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+TWO := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: setup demo test laws conformance coverage lint docs bench clean
+.PHONY: setup demo test thorough laws conformance coverage lint docs bench clean
 
 # Everything into .venv, and a Java from PyPI where this machine has none.
 setup: $(STAMP)
@@ -15,7 +16,11 @@ demo: $(STAMP)
 
 # Laws and units without Spark, and real Spark, Delta and dbt; two files at a time, each with its own Spark.
 test: $(STAMP)
-	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests integration_tests
+	@$(PY) -m pytest $(TWO) -m "not thorough" tests integration_tests
+
+# What `test` leaves out: the same over more types, forms and connections, and dbt's tests of macros that are dbt-spark's.
+thorough: $(STAMP)
+	@$(PY) -m pytest $(TWO) -m thorough integration_tests
 
 # Everything that needs no Spark.
 laws: $(STAMP)
@@ -23,7 +28,7 @@ laws: $(STAMP)
 
 # The part of it that is dbt's own tests for adapters, and the table of those that do not apply, with their reasons.
 conformance: $(STAMP)
-	@$(PY) -m pytest -n 2 --dist loadfile integration_tests/conformance
+	@$(PY) -m pytest $(TWO) integration_tests/conformance
 
 # TPC-H and TPC-DS as dynamic tables, into docs/coverage.md: some hours.
 coverage: $(STAMP)

@@ -66,9 +66,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if metafunc.definition.get_closest_marker("every_connection"):
+    if marker := metafunc.definition.get_closest_marker("every_connection"):
         own = metafunc.config.getoption("--connection")
-        metafunc.parametrize("reached", [own, *SERVED] if own == "session" else [own], indirect=True)
+        ways = [pytest.param(way, marks=marker.args) for way in SERVED] if own == "session" else []
+        metafunc.parametrize("reached", [own, *ways], indirect=True)
 
 
 @pytest.fixture(scope="session")

@@ -11,19 +11,23 @@ import pytest
 from integration_tests.conftest import DbtProject
 
 HERE = Path(__file__).parent
-OF_A_CLUSTER = ("test_connections.py", "test_dynamic_table.py", "test_seeds.py", "test_temporal_join.py")
+OF_A_CLUSTER = (
+    ("test_connections.py", "test_seeds.py"),
+    pytest.param(("test_dynamic_table.py", "test_temporal_join.py"), marks=pytest.mark.thorough),
+)
 """A cluster is reached as the Spark in this process is; only its tasks are somewhere else."""
 
 MINUTES = 30
 
 
-def test_the_same_tests_on_a_cluster(request: pytest.FixtureRequest, spark: object) -> None:
+@pytest.mark.parametrize("files", OF_A_CLUSTER, ids=" ".join)
+def test_the_same_tests_on_a_cluster(request: pytest.FixtureRequest, spark: object, files: tuple[str, ...]) -> None:
     """In a process of its own: which Spark it is is decided once in a process. spark: fetches Delta's jars where that
     was never done."""
     if request.config.getoption("--connection") != "session":
         pytest.skip("these tests are run on a cluster already")
     quiet = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    those = ["--connection", "cluster", "-m", "every_connection", *(str(HERE / name) for name in OF_A_CLUSTER)]
+    those = ["--connection", "cluster", "-m", "every_connection", *(str(HERE / name) for name in files)]
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", *quiet, *those],
         cwd=HERE.parent, capture_output=True, text=True, timeout=MINUTES * 60, check=False,

@@ -61,7 +61,7 @@ def test_a_temporary_view_comes_before_a_table(maintained: Maintained) -> None:
         assert (found := engine.table(f"{maintained.schema}.t")) is not None and found.kind is Kind.DELTA
 
 
-@pytest.mark.parametrize("sql_alone", [False, True])
+@pytest.mark.parametrize("sql_alone", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_a_struct_of_many_fields(maintained: Maintained, sql_alone: bool) -> None:
     """Spark shows 25 of them."""
     if sql_alone:

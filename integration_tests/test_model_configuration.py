@@ -91,7 +91,7 @@ def test_a_contract_holds_for_every_kind_of_table(project: DbtProject, materiali
     assert rows(project) == [(1, 10), (2, 20)]
 
 
-@pytest.mark.every_connection
+@pytest.mark.every_connection(pytest.mark.thorough)
 def test_what_is_configured_is_applied_in_place(project: DbtProject) -> None:
     write(project)
     project.dbt("run")
@@ -170,7 +170,7 @@ def test_hooks_run_in_their_order_and_see_the_table(project: DbtProject) -> None
     assert [tuple(row) for row in logged] == [("before begin", 0), ("inside", 0), ("done", 2), ("after commit", 2)]
 
 
-@pytest.mark.every_connection
+@pytest.mark.every_connection(pytest.mark.thorough)
 def test_a_model_changes_its_kind_without_losing_rows_or_readers(project: DbtProject) -> None:
     """Each step over what the one before has left, and readers of the table see no moment without it."""
     steps = (
@@ -228,7 +228,7 @@ def test_aliases_schemas_tags_and_unit_tests(project: DbtProject) -> None:
     project.sql(f"DROP SCHEMA {project.schema}_marts CASCADE")
 
 
-@pytest.mark.every_connection
+@pytest.mark.every_connection(pytest.mark.thorough)
 def test_docs_and_freshness_know_the_table(project: DbtProject) -> None:
     write(project, persist_docs={"relation": True, "columns": True})
     project.write(

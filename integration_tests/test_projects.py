@@ -50,7 +50,9 @@ def different(tables: DbtProject, dynamic: DbtProject, model: str) -> list[tuple
     ] + [("dynamic_table", *row) for row in tables.sql(f"({other}) EXCEPT ALL ({one})")]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "store" else pytest.mark.thorough) for name in NAMES]
+)
 def test_a_project_as_tables_and_as_dynamic_tables(new_project: Callable[..., DbtProject], raw: str, name: str) -> None:
     marts = sorted(p.stem for p in (PROJECTS / name / "models/marts").rglob("*.sql"))
     first_day, *days = sorted((PROJECTS / name / "days").glob("*.sql"))

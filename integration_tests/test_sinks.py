@@ -98,8 +98,8 @@ class Delivered:
     ("form", "mode", "sql", "key"),
     [
         ("delta", "retract", KEYLESS, ()),
-        ("delta", "upsert", COUNTS, ("user",)),
-        ("json", "retract", COUNTS, ()),
+        pytest.param("delta", "upsert", COUNTS, ("user",), marks=pytest.mark.thorough),
+        pytest.param("json", "retract", COUNTS, (), marks=pytest.mark.thorough),
         ("parquet", "upsert", COUNTS, ("user",)),
     ],
 )
@@ -148,7 +148,7 @@ def test_a_table_with_other_columns_and_one_that_was_restored(maintained: Mainta
     assert made.replayed() == made.table()
 
 
-@pytest.mark.parametrize("form", ["delta", "csv", "orc"])
+@pytest.mark.parametrize("form", ["delta", "csv", pytest.param("orc", marks=pytest.mark.thorough)])
 def test_a_sink_of_appends_refuses_what_is_none_and_is_mended_by_another_mode(
     maintained: Maintained, tmp_path: Path, form: str
 ) -> None:

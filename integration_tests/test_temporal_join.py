@@ -313,7 +313,7 @@ def test_versions_are_looked_up_in_place_of_a_join_on_the_key(
     assert not any("LAST_VALUE" in s for s in maintained.statements) and equal()
 
 
-@pytest.mark.parametrize("time_type", ["timestamp", "date"])
+@pytest.mark.parametrize("time_type", ["timestamp", pytest.param("date", marks=pytest.mark.thorough)])
 def test_versions_that_overlap_are_met_by_bins_of_time(
     maintained: Maintained, monkeypatch: pytest.MonkeyPatch, time_type: str
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from integration_tests.conftest import DbtProject
 
 
-@pytest.mark.every_connection
+@pytest.mark.every_connection(pytest.mark.thorough)
 def test_a_late_row_splits_the_version_it_falls_into(dbt_project: DbtProject) -> None:
     dbt_project.sql("CREATE TABLE events (k STRING, v INT, at TIMESTAMP, op STRING) USING delta")
     dbt_project.model(

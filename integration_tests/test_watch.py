@@ -218,7 +218,7 @@ def test_every_committed_version_is_its_query_while_a_writer_commits_at_random(s
         assert named[f"{shop.schema}.per_user"] in ledger(shop, "per_user")
 
 
-@pytest.mark.every_connection
+@pytest.mark.every_connection(pytest.mark.thorough)
 def test_a_chain_is_watched(shop: DbtProject) -> None:
     with watching(shop) as (loop, events):
         until(events, Kind.REFRESHED, times=4)

@@ -11,6 +11,9 @@ from dbt.tests.adapter.utils.data_types import test_type_float, test_type_int, t
 
 from integration_tests.conformance.suite import as_they_are
 
+pytestmark = pytest.mark.thorough
+"""They are dbt-spark's macros."""
+
 globals().update(
     as_they_are(
         __name__,

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
 from dbt_spark_dynamic.algebra.expressions import Expr
 from dbt_spark_dynamic.algebra.nodes import Node, walk
-from dbt_spark_dynamic.pipeline import compile_model
-
-from .duck import Duck
-from .tables import Script
 
 
-def covering(queries: Mapping[str, str]) -> dict[str, str]:
-    """Those of the queries that between them have every part of all; each begins with the one that adds most.
+def covering(queries: Mapping[str, str], read: Callable[[str], Node]) -> dict[str, str]:
+    """Those of the queries that between them have every part of all, chosen by how much each adds.
 
-    A part is a way down of three nodes of the algebra, or a node with a kind, a function or an operator in it."""
-    duck = Duck()
-    duck.enter("covered", Script.random(0, 1).rounds)
-    duck.at(0)
-    left = {name: set(_parts_of_model(duck, sql)) for name, sql in queries.items()}
+    A part is a way down of three nodes of the algebra, or a node with a kind, a function or an operator in it. read:
+    what a query means."""
+    left = {name: set(_parts_of(read(sql))) for name, sql in queries.items()}
     chosen = {}
     while left:
         name = max(left, key=lambda n: len(left[n]))
@@ -34,10 +28,8 @@ def covering(queries: Mapping[str, str]) -> dict[str, str]:
     return chosen
 
 
-def _parts_of_model(duck: Duck, sql: str) -> Iterator[Hashable]:
-    model = compile_model(sql, duck.columns(sql), duck, duck.columns)
-    assert model.node is not None, f"{model.refusal}\n{sql}"
-    for node in walk(model.node):
+def _parts_of(model: Node) -> Iterator[Hashable]:
+    for node in walk(model):
         for child in node.children:
             yield _name(node), _name(child), *sorted({_name(below) for below in child.children})
         for each in fields(node):
