@@ -111,7 +111,9 @@ def test_a_rebuild_looks_again(lines: Maintained) -> None:
     assert refreshed(lines, ["UPDATE lines SET v = 32 WHERE id = 3"]).technique == "merge"
 
 
-@pytest.mark.parametrize(("lines", "seed"), [("classic", 0), ("sql", 1)], indirect=["lines"])
+@pytest.mark.parametrize(
+    ("lines", "seed"), [("classic", 0), pytest.param("sql", 1, marks=pytest.mark.thorough)], indirect=["lines"]
+)
 def test_batches_of_conflicting_changes(lines: Maintained, seed: int) -> None:
     rng = random.Random(seed)
     lines.sql("DELETE FROM lines")

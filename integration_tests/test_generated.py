@@ -19,7 +19,7 @@ from integration_tests.maintained import Maintained
 from tests.generated.queries import random_query
 from tests.generated.tables import TABLES, VIEW, VIEW_SQL, Script
 
-PAIRS = int(os.environ.get("GENERATED_PAIRS", "6"))
+PAIRS = int(os.environ.get("GENERATED_PAIRS", "4"))
 SEED = int(os.environ.get("GENERATED_SEED", "0"))
 REFRESHES = 5
 

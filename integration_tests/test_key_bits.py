@@ -23,7 +23,14 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize(("name", "sql_alone"), [*((name, False) for name in MODELS), ("retract", True)])
+@pytest.mark.parametrize(
+    ("name", "sql_alone"),
+    [
+        *(pytest.param(name, False, marks=pytest.mark.thorough) for name in ("retract", "keyed")),
+        ("additive", False),
+        ("retract", True),
+    ],
+)
 def test_many_rows_are_found_by_their_bits(maintained: Maintained, name: str, sql_alone: bool) -> None:
     if sql_alone:
         maintained.wrap = lambda _: sql_engine(maintained.session, maintained.statements.append)

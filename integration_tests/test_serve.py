@@ -189,6 +189,7 @@ print(spark.table("shop.totals").count(), flush=True)
 """
 
 
+@pytest.mark.thorough
 def test_sigterm_ends_it_after_its_guests(shop: Shop) -> None:
     process, _ = shop.serve(shop.folder / "said")
     try:

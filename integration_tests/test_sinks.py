@@ -148,7 +148,9 @@ def test_a_table_with_other_columns_and_one_that_was_restored(maintained: Mainta
     assert made.replayed() == made.table()
 
 
-@pytest.mark.parametrize("form", ["delta", "csv", pytest.param("orc", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "form", ["delta", *(pytest.param(form, marks=pytest.mark.thorough) for form in ("csv", "orc"))]
+)
 def test_a_sink_of_appends_refuses_what_is_none_and_is_mended_by_another_mode(
     maintained: Maintained, tmp_path: Path, form: str
 ) -> None:
@@ -207,7 +209,7 @@ class Died(BaseException):
     """Stands for the end of the process."""
 
 
-@pytest.mark.parametrize("form", ["delta", "json"])
+@pytest.mark.parametrize("form", [pytest.param("delta", marks=pytest.mark.thorough), "json"])
 def test_dead_before_and_after_the_commit_of_a_delivery(
     maintained: Maintained, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,9 @@ from dbt.tests.util import check_relations_equal, run_dbt
 
 from integration_tests.conformance.suite import as_they_are
 
+pytestmark = pytest.mark.thorough
+"""They are dbt's own and dbt-spark's."""
+
 globals().update(
     as_they_are(
         __name__,
