@@ -12,8 +12,8 @@ from integration_tests.conftest import DbtProject
 
 HERE = Path(__file__).parent
 OF_A_CLUSTER = (
-    ("test_connections.py", "test_seeds.py"),
-    pytest.param(("test_dynamic_table.py", "test_temporal_join.py"), marks=pytest.mark.thorough),
+    ("test_seeds.py",),
+    pytest.param(("test_connections.py", "test_dynamic_table.py", "test_temporal_join.py"), marks=pytest.mark.thorough),
 )
 """A cluster is reached as the Spark in this process is; only its tasks are somewhere else."""
 
@@ -51,7 +51,7 @@ models:
 """
 
 
-@pytest.mark.every_connection
+@pytest.mark.every_connection(pytest.mark.thorough)
 def test_many_rows_are_merged_by_a_key_that_is_expected(dbt_project: DbtProject, large_tables: None) -> None:
     queries = {
         "keyed": f"select id, amount from {dbt_project.schema}.raw where part < 6",

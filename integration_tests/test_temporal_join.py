@@ -95,7 +95,7 @@ def rows(project: DbtProject, model: str) -> set[tuple]:
     return set(listed)
 
 
-@pytest.mark.every_connection
+@pytest.mark.every_connection(pytest.mark.thorough)
 def test_each_order_at_the_rate_of_its_time(shop: DbtProject) -> None:
     shop.dbt("run")
     assert rows(shop, "converted") == AT_EVENT_TIME

@@ -14,8 +14,8 @@ from dbt_spark_dynamic.algebra.nodes import Node, walk
 def covering(queries: Mapping[str, str], read: Callable[[str], Node]) -> dict[str, str]:
     """Those of the queries that between them have every part of all, chosen by how much each adds.
 
-    A part is a way down of three nodes of the algebra, or a node with a kind, a function or an operator in it. read:
-    what a query means."""
+    A part is a node of the algebra over another, or with a kind, a function or an operator in it. read: what a query
+    means."""
     left = {name: set(_parts_of(read(sql))) for name, sql in queries.items()}
     chosen = {}
     while left:
@@ -31,7 +31,7 @@ def covering(queries: Mapping[str, str], read: Callable[[str], Node]) -> dict[st
 def _parts_of(model: Node) -> Iterator[Hashable]:
     for node in walk(model):
         for child in node.children:
-            yield _name(node), _name(child), *sorted({_name(below) for below in child.children})
+            yield _name(node), _name(child)
         for each in fields(node):
             for part in _parts(getattr(node, each.name)):
                 yield type(node).__name__, each.name, part
