@@ -18,7 +18,7 @@ demo: $(STAMP)
 test: $(STAMP)
 	@$(PY) -m pytest $(TWO) -m "not thorough" tests integration_tests
 
-# What `test` leaves out: the same over more types, forms and connections, and dbt's tests of macros that are dbt-spark's.
+# What `test` leaves out: the same over more types, forms and connections, and dbt's tests of what is dbt's and dbt-spark's.
 thorough: $(STAMP)
 	@$(PY) -m pytest $(TWO) -m thorough integration_tests
 

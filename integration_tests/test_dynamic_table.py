@@ -129,6 +129,7 @@ def test_a_failing_model_says_where_and_leaves_the_others_alone(dbt_project: Dbt
     assert {row["tableName"] for row in dbt_project.sql("SHOW TABLES")} == {"t", "good"}
 
 
+@pytest.mark.every_connection(pytest.mark.thorough)
 def test_layout_and_properties_are_those_of_the_configuration(dbt_project: DbtProject) -> None:
     dbt_project.sql("CREATE TABLE t USING delta AS SELECT 1 AS id, 'a' AS part")
     dbt_project.model(

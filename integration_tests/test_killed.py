@@ -30,12 +30,12 @@ SECONDS = 180
 WAREHOUSE = "store/warehouse/shop.db"
 STEPS = {
     "a batch is committed, and its checkpoint is not": f"{WAREHOUSE}/clicks/_delta_log/*.json",
+    "a batch is merged, and its checkpoint is not": f"{WAREHOUSE}/prices/_delta_log/*.json",
     "a table is written, and its sink is not": f"{WAREHOUSE}/per_user/_delta_log/*.json",
     "messages are being written": "out/_aside_*",
     "messages are committed to a table of them": f"{WAREHOUSE}/messages/_delta_log/*.json",
 }
-"""What a run does next when a new path like that appears. That a batch is merged, and its checkpoint is not written, is
-in test_upserting_streams.py."""
+"""What a run does next when a new path like that appears."""
 
 PER_USER = "SELECT c.user, COUNT(*) AS n, SUM(p.price) AS total FROM {clicks} c JOIN {prices} p ON c.item = p.item \
 GROUP BY c.user"

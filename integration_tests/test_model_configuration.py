@@ -49,6 +49,7 @@ def replaced(project: DbtProject) -> int:
     return sum("REPLACE" in row["operation"] for row in project.sql("DESCRIBE HISTORY m"))
 
 
+@pytest.mark.every_connection(pytest.mark.thorough)
 def test_a_contract_is_enforced_by_delta(project: DbtProject) -> None:
     project.write("models/models.yml", CONTRACT)
     write(project)

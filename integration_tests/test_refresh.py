@@ -71,7 +71,11 @@ def test_few_keys_are_said_to_the_scans_of_a_large_table(orders: Maintained) -> 
 @pytest.mark.usefixtures("large_tables")
 @pytest.mark.parametrize(
     "key",
-    [*(pytest.param(k, marks=pytest.mark.thorough) for k in ("BIGINT", "SMALLINT", "DATE")), "DECIMAL(12,2)", "STRING"],
+    [
+        *(pytest.param(key, marks=pytest.mark.thorough) for key in ("BIGINT", "INT", "SMALLINT", "DATE")),
+        "DECIMAL(12,2)",
+        "STRING",
+    ],
 )
 def test_more_keys_are_said_as_a_list_and_many_by_their_bounds(maintained: Maintained, key: str) -> None:
     """NULL and negative ones too."""
