@@ -12,8 +12,8 @@ from dbt_spark_dynamic.commit.refresh import refresh
 from dbt_spark_dynamic.commit.spec import Spec
 from integration_tests.maintained import Maintained
 
-WHOLE_STAGE = "spark.sql.codegen.wholeStage"
-OF_THE_USER = {WHOLE_STAGE: "true", "spark.sql.shuffle.partitions": "3"}
+WHOLE_STAGE, ADAPTIVE = "spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled"
+OF_THE_USER = {WHOLE_STAGE: "true", ADAPTIVE: "true", "spark.sql.shuffle.partitions": "3"}
 """What a session has set; the rest of INTERPRETED it leaves at whatever Spark was started with."""
 
 
@@ -30,18 +30,29 @@ def settings(tables: Maintained) -> dict[str, str | None]:
     return {name: tables.session.conf.get(name, None) for name in INTERPRETED}
 
 
-def interpreted(tables: Maintained, name: str, sql: str) -> list[tuple[bool, str]]:
-    """The statements of one refresh that compute or write, each with whether it is interpreted."""
-    sent: list[tuple[bool, str]] = []
+def ran_under(tables: Maintained, name: str, sql: str) -> list[tuple[dict[str, str], str]]:
+    """The statements of one refresh that compute or write, each with the settings under which it runs."""
+    sent: list[tuple[dict[str, str], str]] = []
 
     def note(statement: str) -> None:
-        sent.append((tables.session.conf.get(WHOLE_STAGE) == "false", statement))
+        sent.append(({s: tables.session.conf.get(s) for s in INTERPRETED}, statement))
 
     tables.models[name] = sql
     before = settings(tables)
     refresh(Spec(target=f"{tables.schema}.{name}", sql=sql, place=name), ClassicEngine(tables.session, note))
     assert settings(tables) == before
-    return [(how, statement) for how, statement in sent if not statement.startswith("DESCRIBE")]
+    return [(under, statement) for under, statement in sent if not statement.startswith("DESCRIBE")]
+
+
+def interpreted(tables: Maintained, name: str, sql: str) -> list[tuple[bool, str]]:
+    """The same, each with whether it is interpreted."""
+    return [(under[WHOLE_STAGE] == "false", statement) for under, statement in ran_under(tables, name, sql)]
+
+
+def planned_once(tables: Maintained, name: str, sql: str) -> dict[bool, bool]:
+    """Of the statements that are compiled, by whether they read the sales themselves: whether they are planned once."""
+    compiled = [(u, s) for u, s in ran_under(tables, name, sql) if u[WHOLE_STAGE] == "true"]
+    return {"`sales` VERSION AS OF" in statement: under[ADAPTIVE] == "false" for under, statement in compiled}
 
 
 def looked_at_sales(sent: list[tuple[bool, str]]) -> list[bool]:
@@ -102,6 +113,26 @@ def test_what_was_computed_from_a_large_table_is_written_by_interpreted_statemen
     sent = interpreted(compiling, "m", sql)
     assert set(looked_at_sales(sent)) == {False}
     assert sent[-1][0] and sent[-1][1].startswith("INSERT")
+    assert compiling.difference("m") == 0
+
+
+@pytest.mark.parametrize("some", [None, 60_000])
+def test_what_reads_neither_little_nor_much_is_planned_once(
+    compiling: Maintained, monkeypatch: pytest.MonkeyPatch, some: int | None
+) -> None:
+    compiling.sql("CREATE TABLE sales USING delta AS SELECT id, id % 5 AS customer, UUID() AS note FROM RANGE(5000)")
+    compiling.sql("CREATE TABLE customers USING delta AS SELECT id, UUID() AS name FROM RANGE(5)")
+    monkeypatch.setattr("dbt_spark_dynamic.commit.classic.LITTLE", 50_000)
+    if some is not None:
+        monkeypatch.setattr("dbt_spark_dynamic.commit.classic.SOME", some)
+    sql = (
+        "SELECT c.name, MAX(s.note) AS latest FROM sales AS s JOIN customers AS c ON s.customer = c.id GROUP BY c.name"
+    )
+    assert planned_once(compiling, "m", sql)[True] is (some is None)
+    # The latest of a customer leaves: the others are looked at.
+    ((latest,),) = compiling.sql("SELECT MAX_BY(id, note) FROM sales")
+    compiling.sql(f"UPDATE sales SET note = '' WHERE id = {latest}")
+    assert planned_once(compiling, "m", sql)[True] is (some is None)
     assert compiling.difference("m") == 0
 
 
