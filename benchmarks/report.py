@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 HEAD = """# Benchmarks
@@ -11,12 +12,10 @@ HEAD = """# Benchmarks
 Printed by `python -m benchmarks.tpch`; [benchmarks/README.md](../benchmarks/README.md) has the others. All ratios are
 of one process on one machine of two cores.
 
-## TPC-H, scale {scale}
-
-The 22 queries as dynamic tables. Orders come with their lines, by the benchmark's refresh functions, and in a mixed
-change as many go; then every table is refreshed. *Scattered*: their keys lie all over the tables; *recent*: behind all
-others. A ratio says how many such refreshes take as long as CREATE TABLE AS of the same query, timed in the same
-process{compared}. Below 1, the refresh is the slower one.
+The 22 queries of TPC-H as dynamic tables. Orders come with their lines, by the refresh functions of TPC-H, and in a
+mixed change as many go; then every table is refreshed. *Scattered*: their keys lie all over the tables; *recent*:
+behind all others. A ratio says how many such refreshes take as long as CREATE TABLE AS of the same query, timed in the
+same process. Below 1, the refresh is the slower one.
 """
 
 
@@ -40,10 +39,51 @@ class Refreshed:
         return self.build / self.seconds
 
 
-def page(found: Sequence[Refreshed], scale: str) -> str:
-    compared = "; each table equalled its query afterwards" if all(r.equal for r in found) else ""
-    parts = [HEAD.format(scale=scale, compared=compared), _means(found), _chart(found), _queries(found)]
-    return "\n".join(parts)
+def page(measured: Mapping[str, Sequence[Refreshed]]) -> str:
+    """measured: by scale, the smallest first."""
+    parts = [HEAD]
+    for scale, found in measured.items():
+        parts += [f"## Scale {scale}\n", _means(found), _compared(found), _chart(found), _queries(found, scale)]
+    for (small, those), (large, these) in itertools.pairwise(measured.items()):
+        parts.append(_growth(small, those, large, these))
+    return "\n".join(filter(None, parts))
+
+
+def _compared(found: Sequence[Refreshed]) -> str:
+    if all(r.equal for r in found):
+        return "Each table equalled its query after each change.\n"
+    last = _cases(found)[-1]
+    if all(r.equal for r in found if (r.share, r.kind) == last):
+        return "Each table equalled its query after the last of these changes.\n"
+    return ""
+
+
+def _growth(small: str, those: Sequence[Refreshed], large: str, these: Sequence[Refreshed]) -> str:
+    """As many changed rows of more: how refreshes and builds grow from one scale to the other."""
+    times = float(large) / float(small)
+    before = {(round(r.share / times, 9), r.kind, r.query): r for r in those}
+    lines = []
+    for share, kind in _cases(these):
+        pairs = [
+            (r, o) for r in these if (r.share, r.kind) == (share, kind) and (o := before.get((share, kind, r.query)))
+        ]
+        if pairs:
+            refresh, build = (
+                statistics.geometric_mean(getattr(r, of) / getattr(o, of) for r, o in pairs)
+                for of in ("seconds", "build")
+            )
+            most, of = max((r.seconds / o.seconds, r.query) for r, o in pairs)
+            lines.append(
+                f"| {share * times:.3%}, {share:.3%} | {kind} | {refresh:.1f} | {most:.1f} (query {of}) | {build:.1f} |"
+            )
+    if not lines:
+        return ""
+    head = [
+        f"## From scale {small} to {large}", "",
+        "As many rows change. By how much more a refresh takes, and a build: geometric means over the queries.", "",
+        "| changed | | refresh | at most | build |", "|---|---|---|---|---|",
+    ]  # fmt: skip
+    return "\n".join([*head, *lines]) + "\n"
 
 
 def _means(found: Sequence[Refreshed]) -> str:
@@ -71,10 +111,14 @@ def _chart(found: Sequence[Refreshed]) -> str:
     return "\n".join([*lines, "```", "", "The upper line: recent keys; the lower: scattered keys; both mixed.", ""])
 
 
-def _queries(found: Sequence[Refreshed]) -> str:
+def _queries(found: Sequence[Refreshed], scale: str) -> str:
     """A line for each query: its build, and how each change was applied."""
     cases = _cases(found)
-    lines = ["## By query", "", "| query | build | " + " | ".join(f"{s:.3%} {k}" for s, k in cases) + " |"]
+    lines = [
+        f"### By query, at scale {scale}",
+        "",
+        "| query | build | " + " | ".join(f"{s:.3%} {k}" for s, k in cases) + " |",
+    ]
     lines.append("|---" * (len(cases) + 2) + "|")
     for query in sorted({r.query for r in found}):
         these = {(r.share, r.kind): r for r in found if r.query == query}

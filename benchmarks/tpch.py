@@ -23,10 +23,17 @@ from .session import benchmark_session, console_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SHARES = (0.00001, 0.001, 0.01, 0.1)
+SHARES = (0.00001, 0.0001, 0.001, 0.01, 0.1)
 """Of the orders, those that come, and with deletes as many that go."""
 
+KINDS = {Change(0, mixed, recent, 0).kind: (mixed, recent) for recent in (False, True) for mixed in (False, True)}
+
+EACH, LAST, NEVER = "each", "last", "never"
+
 ROOT = Path(__file__).parents[1]
+
+MEASURED = ROOT / "build/bench"
+"""What is measured at each scale, until it is measured again: docs/benchmarks.md is printed from all of it."""
 
 BUILD = "CREATE OR REPLACE TABLE built USING delta AS {}"
 
@@ -90,8 +97,15 @@ class TpcH:
 @click.option("--scale", default="1", show_default=True, help="Of the generator: 1 is 6 M lines.")
 @click.option("--query", "numbers", multiple=True, type=int, help="Only this one (may be given several times).")
 @click.option("--share", "shares", multiple=True, type=float, help="Only this share of the orders.")
-@click.option("--compare/--no-compare", default=True, help="Each table with its query, after each refresh.")
-def tpch(scale: str, numbers: tuple[int, ...], shares: tuple[float, ...], compare: bool) -> None:
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(list(KINDS)), help="Only changes of this kind.")
+@click.option(
+    "--compare",
+    default=EACH,
+    show_default=True,
+    type=click.Choice([EACH, LAST, NEVER]),
+    help="After which change each table is compared with its query.",
+)
+def tpch(scale: str, numbers: tuple[int, ...], shares: tuple[float, ...], kinds: tuple[str, ...], compare: str) -> None:
     """Each query as a dynamic table: what a refresh takes beside CREATE TABLE AS, by how much changed and where."""
     console = console_of(140)
     found: list[Refreshed] = []
@@ -99,24 +113,29 @@ def tpch(scale: str, numbers: tuple[int, ...], shares: tuple[float, ...], compar
         run = TpcH(spark, scale, numbers, status.update)
         run.load()
         run.build()
-        cases = [
-            (share, recent, mixed) for share in shares or SHARES for recent in (False, True) for mixed in (False, True)
-        ]
-        for number, (share, recent, mixed) in enumerate(cases, 1):
-            these = []
-            for refreshed in run.change(Change(share, mixed, recent, number), compare):
+        cases = [(share, *KINDS[kind]) for share in shares or SHARES for kind in kinds or KINDS]
+        for number, (share, mixed, recent) in enumerate(cases, 1):
+            these, compared = [], compare == EACH or (compare == LAST and number == len(cases))
+            for refreshed in run.change(Change(share, mixed, recent, number), compared):
                 these.append(refreshed)
                 console.print(line(refreshed))
             found += these
             least = min(r.ratio for r in these)
             console.print(f"{share:.3%} {these[0].kind}: mean {mean(these):.2f}x, least {least:.2f}x")
-    kept = ROOT / f"build/bench/tpch-{scale}.json"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps([asdict(r) for r in found]))
-    (ROOT / "docs/benchmarks.md").write_text(page(found, scale))
+    if not numbers:
+        keep(found, scale)
     if wrong := [r for r in found if r.equal is False]:
         console.print(f"query {wrong[0].query} does not equal its query after {wrong[0].kind}", style="red")
         sys.exit(1)
+
+
+def keep(found: Sequence[Refreshed], scale: str) -> None:
+    """Writes what was measured, and the page of it and of other scales measured before."""
+    MEASURED.mkdir(parents=True, exist_ok=True)
+    (MEASURED / f"tpch-{scale}.json").write_text(json.dumps([asdict(r) for r in found]))
+    scales = {file.stem.removeprefix("tpch-"): file for file in MEASURED.glob("tpch-*.json")}
+    measured = {s: [Refreshed(**r) for r in json.loads(scales[s].read_text())] for s in sorted(scales, key=float)}
+    (ROOT / "docs/benchmarks.md").write_text(page(measured))
 
 
 def line(refreshed: Refreshed) -> str:
