@@ -443,6 +443,18 @@ def test_the_latest_row_of_each_key_is_told_without_the_source(orders: Maintaine
     assert refreshed()[:2] == ("keyed", True) and orders.rows("m") == []
 
 
+def test_a_change_of_no_row_that_is_ranked_asks_nothing_of_the_table(orders: Maintained) -> None:
+    sql = "SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer HAVING COUNT(*) > 1 ORDER BY n DESC LIMIT 2"
+    orders.sql("INSERT INTO orders VALUES (5, 'b', 30), (6, 'b', 30)")
+    orders.refresh("m", sql=sql)
+    orders.sql("INSERT INTO orders VALUES (7, 'alone', 1)")
+    assert (orders.refresh("m").technique, orders.difference("m")) == ("no_op", 0)
+    assert not any("`m` VERSION AS OF" in statement for statement in orders.statements)
+    orders.sql("INSERT INTO orders VALUES (8, 'alone', 1), (9, 'alone', 1), (10, 'alone', 1)")
+    assert (orders.refresh("m").technique, orders.difference("m")) == ("top", 0)
+    assert any("`m` VERSION AS OF" in statement for statement in orders.statements)
+
+
 def test_the_first_rows_of_all_are_told_without_the_source(orders: Maintained) -> None:
     """Up to where a row of the table still stands; beyond it the source says who moves up."""
     orders.sql("INSERT INTO orders VALUES (5, 'b', 30), (5, 'b', 30), (6, NULL, NULL), (7, 'c', -0.5)")

@@ -339,7 +339,7 @@ def _signed(ranking: Ranking, own: Own, key: tuple[str, ...] | None, d: Derivati
     new = Project(again, (*passed(again.columns), (WEIGHT, integer(1))))
     told = _in_places(ranking, known, by) if _shows_place(ranking) else _by_copies(ranking, known, by)
     result = Binding(CHANGE, net(UnionAll((*told, new))), "net change of the first rows")
-    return ChangePlan((), (), result, Shape.SIGNED, key, None, falling=falling)
+    return ChangePlan((), (), result, Shape.SIGNED, key, None, falling=falling, moved=changed.named)
 
 
 def _that_count(ranking: Ranking, changed: Change) -> tuple[Node, Node]:

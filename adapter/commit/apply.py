@@ -108,7 +108,7 @@ class Applier:
 
     def _apply(self, computed: Computed, work: Incremental, tell: Callable[[Binding], Told]) -> Applied:
         plan, rows = computed.plan, computed.rows
-        if plan.shape is Shape.UPSERT and plan.affected is not None and not rows[plan.affected.name]:
+        if any(rows.get(name) == 0 for name in plan.settling):
             return self._nothing()
         if plan.partials is not None:
             return self._of_partials(plan, work, tell)
@@ -131,8 +131,6 @@ class Applier:
         if plan.additions is None or (again and rows[plan.affected.name] == rows[plan.additions.changes]):
             assert plan.key is not None
             return self._upsert(plan.key, "keyed", upserts)
-        if rows[plan.additions.changes] == 0:
-            return self._nothing()
         more = tell(Binding("additions", plan.additions.rows, "what is added to the table's own rows"))
         if not again:
             # Columns of a relation that is computed: to compute them once more takes less than to keep them.
@@ -154,10 +152,9 @@ class Applier:
         return applier._upsert(plan.key, technique, work.rows[plan.affected.name], told)
 
     def _compute(self, computed: Computed, work: Incremental, renderer: Renderer) -> Callable[[Binding], Told]:
-        """Pins the relations of the plan, until the keys of an upsert turn out to be none. How what reads them is said
-        in SQL."""
+        """Pins the relations of the plan, until one of them says that the table stays as it is. How what reads them is
+        said in SQL."""
         plan = computed.plan
-        upserted = plan.affected.name if plan.affected is not None and plan.shape is Shape.UPSERT else None
         narrowed = self._narrowing(plan, work, renderer)
 
         def tell(binding: Binding) -> Told:
@@ -169,7 +166,7 @@ class Applier:
                 continue
             few = False if computed.is_many(b.name) else None
             computed.rows[b.name] = self._pin(work, b.name, tell(b), few=few)
-            if b.name == upserted and not computed.rows[b.name]:
+            if b.name in plan.settling and not computed.rows[b.name]:
                 break
         return tell
 

@@ -279,13 +279,17 @@ def _refreshed(table: Bag, model: Node, planned: ChangePlan, before: State, afte
     if planned.shape is Shape.SIGNED:
         assert planned.result.node.columns == weighted(model.columns)
         _assert_net(result)
-        return applied(table, planned, result, None)
-    assert planned.result.node.columns == model.columns
-    affected = _keys(planned, now.named)
-    _assert_upsertable(planned, result, affected)
-    if planned.additions is not None:
-        table = added(table, planned, _others(planned, evaluate(planned.additions.rows, now), affected))
-    return applied(table, planned, result, affected)
+        refreshed = applied(table, planned, result, None)
+    else:
+        assert planned.result.node.columns == model.columns
+        affected = _keys(planned, now.named)
+        _assert_upsertable(planned, result, affected)
+        base = table
+        if planned.additions is not None:
+            base = added(table, planned, _others(planned, evaluate(planned.additions.rows, now), affected))
+        refreshed = applied(base, planned, result, affected)
+    assert refreshed == table or all(now.named[name] for name in planned.settling)
+    return refreshed
 
 
 def _refreshed_from(
