@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 PACKAGE = "dbt.tests.adapter"
 
 TARGET: dict[str, Any] = {
@@ -34,12 +36,14 @@ def base_classes() -> dict[str, type]:
     return found
 
 
-def as_they_are(module: str, *names: str) -> dict[str, type]:
-    """Test classes that need nothing changed, for the namespace of a test file. names: `module:Class`."""
+def as_they_are(module: str, *names: str, mark: pytest.MarkDecorator | None = None) -> dict[str, type]:
+    """Test classes that need nothing changed, for the namespace of a test file. names: `module:Class`; mark: of all of
+    them."""
     made: dict[str, type] = {}
     for name in names:
         base = base_classes()[name]
-        made[f"Test{base.__name__}"] = type(f"Test{base.__name__}", (base,), {"__module__": module})
+        own = {"__module__": module} | ({"pytestmark": mark} if mark is not None else {})
+        made[f"Test{base.__name__}"] = type(f"Test{base.__name__}", (base,), own)
     return made
 
 

@@ -24,15 +24,27 @@ globals().update(
         "incremental.test_incremental_on_schema_change:BaseIncrementalOnSchemaChange",
         "incremental.test_incremental_unique_id:BaseIncrementalUniqueKey",
         "persist_docs.test_persist_docs:BasePersistDocs",
+        "python_model.test_python_model:BasePythonIncrementalTests",
+        "python_model.test_python_model:BasePythonModelTests",
+        "simple_snapshot.test_ephemeral_snapshot_hard_deletes:BaseSnapshotEphemeralHardDeletes",
+        "simple_snapshot.test_ephemeral_snapshot_hard_deletes:BaseSnapshotNewColumnWithDeletes",
+        "simple_snapshot.test_snapshot:BaseSimpleSnapshot",
+        "simple_snapshot.test_snapshot:BaseSnapshotCheck",
+        "simple_snapshot.test_various_configs:BaseSnapshotMultiUniqueKey",
+    )
+)
+
+# The same in other configurations, which dbt and dbt-spark carry out.
+globals().update(
+    as_they_are(
+        __name__,
         "persist_docs.test_persist_docs:BasePersistDocsAllColumnsMissing",
         "persist_docs.test_persist_docs:BasePersistDocsColumnMissing",
         "persist_docs.test_persist_docs:BasePersistDocsCommentOnQuotedColumn",
         "persist_docs.test_persist_docs:BasePersistDocsQuotedColumnCaseSensitive",
         "persist_docs.test_persist_docs:BasePersistDocsQuotedDescriptionNotAppliedOnMismatch",
         "python_model.test_python_model:BasePythonEmptyTests",
-        "python_model.test_python_model:BasePythonIncrementalTests",
         "python_model.test_python_model:BasePythonMetaGetTests",
-        "python_model.test_python_model:BasePythonModelTests",
         "python_model.test_python_model:BasePythonSampleTests",
         "simple_seed.test_seed:BaseSeedConfigFullRefreshOff",
         "simple_seed.test_seed:BaseSeedCustomSchema",
@@ -45,16 +57,12 @@ globals().update(
         "simple_snapshot.new_record_check_mode:BaseSnapshotNewRecordCheckMode",
         "simple_snapshot.new_record_dbt_valid_to_current:BaseSnapshotNewRecordDbtValidToCurrent",
         "simple_snapshot.new_record_timestamp_mode:BaseSnapshotNewRecordTimestampMode",
-        "simple_snapshot.test_ephemeral_snapshot_hard_deletes:BaseSnapshotEphemeralHardDeletes",
         "simple_snapshot.test_ephemeral_snapshot_hard_deletes:BaseSnapshotNewColumnSpecificCheckCols",
         "simple_snapshot.test_ephemeral_snapshot_hard_deletes:BaseSnapshotNewColumnTimestampStrategy",
-        "simple_snapshot.test_ephemeral_snapshot_hard_deletes:BaseSnapshotNewColumnWithDeletes",
-        "simple_snapshot.test_snapshot:BaseSimpleSnapshot",
-        "simple_snapshot.test_snapshot:BaseSnapshotCheck",
         "simple_snapshot.test_various_configs:BaseSnapshotColumnNames",
         "simple_snapshot.test_various_configs:BaseSnapshotColumnNamesFromDbtProject",
         "simple_snapshot.test_various_configs:BaseSnapshotInvalidColumnNames",
-        "simple_snapshot.test_various_configs:BaseSnapshotMultiUniqueKey",
+        mark=pytest.mark.thorough,
     )
 )
 
@@ -83,6 +91,7 @@ class TestIncrementalPredicates(predicates.BaseIncrementalPredicates):
         return {"models": {**asked, "+file_format": "delta"}}
 
 
+@pytest.mark.thorough
 class TestSimpleCopyUppercase(copy_uppercase.BaseSimpleCopyUppercase):
     @pytest.fixture(scope="class")
     def dbt_profile_target(self) -> dict[str, Any]:
@@ -98,6 +107,7 @@ class TestBasicSeedTests(seeds.BaseBasicSeedTests):
         self._check_relation_end_state(run_result=result, project=project, exists=True)
 
 
+@pytest.mark.thorough
 class TestSeedConfigFullRefreshOn(seeds.BaseSeedConfigFullRefreshOn):
     """Likewise."""
 
@@ -106,6 +116,7 @@ class TestSeedConfigFullRefreshOn(seeds.BaseSeedConfigFullRefreshOn):
         self._check_relation_end_state(run_result=run_dbt(["seed"]), project=project, exists=True)
 
 
+@pytest.mark.thorough
 class TestSimpleSeedWithBOM(seeds.BaseSimpleSeedWithBOM):
     @pytest.fixture(scope="class")
     def project(self, project: Any) -> Any:
@@ -134,6 +145,7 @@ class TestSnapshotDbtValidToCurrent(snapshots.BaseSnapshotDbtValidToCurrent):
         check_relations_equal(project.adapter, ["snapshot_actual", "snapshot_expected"])
 
 
+@pytest.mark.thorough
 class TestSeedSpecificFormats(seeds.BaseSeedSpecificFormats):
     @pytest.fixture(scope="class")
     def test_data_dir(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
