@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from dbt_spark_dynamic.algebra.nodes import Project
 from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.held import worth_keeping
 from dbt_spark_dynamic.commit.look import look
@@ -28,6 +27,11 @@ MODELS = {
     "hours": "SELECT at, AVG(i) FILTER (WHERE i > 2) AS i, MIN(at) AS first, DATEDIFF(MAX(day), MIN(day)) AS days, "
     "COALESCE(MAX(name), '-') AS name FROM facts GROUP BY at",
     "one_row": "SELECT AVG(d) AS d, SUM(f) / NULLIF(COUNT(f), 0) AS f FROM facts WHERE i < 9",
+    "shares": "SELECT g, SUM(d) / NULLIF(SUM(SUM(d)) OVER (), 0) AS share, COUNT(*) AS n, "
+    "RANK() OVER (ORDER BY AVG(i) DESC) AS place FROM facts GROUP BY g",
+    "unnamed": "SELECT AVG(d) AS d, MAX(name) AS name FROM facts GROUP BY g",
+    "largest": "SELECT at, SUM(d) AS d FROM facts GROUP BY at ORDER BY d DESC, at LIMIT 2",
+    "having": "SELECT g, i, n FROM (SELECT g, AVG(i) AS i, COUNT(*) AS n FROM facts GROUP BY g HAVING COUNT(d) > 2)",
     "joined": "SELECT k.name AS g, AVG(d) AS d, SUM(i) / COUNT(*) AS i FROM facts JOIN k ON g = k.id GROUP BY k.name",
 }
 
@@ -83,9 +87,15 @@ def test_an_average_of_operands_is_that_of_spark(maintained: Maintained) -> None
     assert model.node is not None
     found = worth_keeping(model.node, engine, 1)
     assert found is not None
-    told = print_sql(Renderer(undated).query(Project(found.aggregate, found.shown)))
+    told = print_sql(Renderer(undated).query(found.made_of(found.aggregate)))
     both = f"((TABLE m) EXCEPT ALL ({told})) UNION ALL (({told}) EXCEPT ALL (TABLE m))"
     assert maintained.sql(f"SELECT * FROM ({both}) LIMIT 3") == []
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By change, a refresh took nearly as long as computing anew."""
+    monkeypatch.setattr("dbt_spark_dynamic.commit.costs.Past.is_slow_by_change", True)
 
 
 def held(of: Maintained, name: str) -> Any:
@@ -94,6 +104,7 @@ def held(of: Maintained, name: str) -> Any:
     return json.loads(metadata)[LEDGER]["partials"]
 
 
+@pytest.mark.usefixtures("slow")
 def test_the_table_equals_its_query_after_every_change(facts: Maintained) -> None:
     r = random.Random(0)
     facts.sql(f"INSERT INTO facts VALUES {', '.join(row(r) for _ in range(30))}")
@@ -116,7 +127,8 @@ def test_the_table_equals_its_query_after_every_change(facts: Maintained) -> Non
             assert not facts.missing_and_more(name), (name, statements)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("name", ["averages", "hours", "one_row", "shares", "largest", "joined"])
 def test_nothing_but_the_change_is_read(facts: Maintained, name: str) -> None:
     """Once the ledger has the rows, as it has after the first change."""
     facts.sql("INSERT INTO facts SELECT id % 4, id, id, id, id, DATE '2024-01-01', TIMESTAMP '2024-01-01', id "
@@ -197,3 +209,26 @@ def test_more_groups_than_are_kept(facts: Maintained, monkeypatch: pytest.Monkey
         assert (found is not None and found["rows"] is not None) == kept
         assert facts.difference("averages") == 0
     assert outcome.technique == "keyed"
+
+
+def test_groups_that_are_hidden_are_not_kept_before_it_is_worth_a_look(facts: Maintained) -> None:
+    facts.sql("INSERT INTO facts SELECT id % 4, id, id, id, id, NULL, NULL, NULL FROM RANGE(40)")
+    facts.refresh("having", sql=MODELS["having"])
+    facts.sql("UPDATE facts SET d = d + 1 WHERE g = 1")
+    assert facts.refresh("having").code is Code.INCREMENTAL
+    assert held(facts, "having") is None
+
+
+@pytest.mark.usefixtures("slow")
+def test_more_groups_than_can_be_kept_are_looked_at_once(facts: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made of the first of them is not written."""
+    for place in ("held", "apply"):
+        monkeypatch.setattr(f"dbt_spark_dynamic.commit.{place}.MOST_GROUPS", 5)
+    facts.sql("INSERT INTO facts SELECT id, id, id, id, id, NULL, TIMESTAMP_SECONDS(id), NULL FROM RANGE(40)")
+    facts.refresh("largest", sql=MODELS["largest"])
+    for code in (Code.RECOMPUTE, Code.INCREMENTAL, Code.INCREMENTAL):
+        facts.sql("UPDATE facts SET d = d + 50 WHERE g = 3")
+        facts.sql("UPDATE facts SET d = d - 1 WHERE g = 39")
+        assert facts.refresh("largest").code is code
+        assert held(facts, "largest")["rows"] is None
+        assert facts.difference("largest") == 0

@@ -33,11 +33,11 @@ class ChangePlan:
     of the columns of `affected`. For Shape.ADDITIVE that is so for the groups in `affected` (no rows and None if there
     never are any), and every other group has its row in `additions`. For Shape.SIGNED `result` holds the net change of
     the query with WEIGHT. falling: the keys for which the sources are read although the table's own rows might have
-    told enough; None where they always are. moved: of a top, the net change of the rows that it is of. too_late: a
-    relation of one row, the number of changed rows that no result is made of any more; None if there are none.
-    partials: what the ledger keeps the rows of, PARTIALS among the bindings; a plan that adds to those of the refresh
-    before reads them as HELD. slices: bindings that stand for rows which need not be computed under a name, and may be
-    read instead.
+    told enough; None where they always are. moved: of what is made of all rows below it, as a top is, what changed of
+    those. too_late: a relation of one row, the number of changed rows that no result is made of any more; None if there
+    are none. partials: what the ledger keeps the rows of, PARTIALS among the bindings; a plan that adds to those of the
+    refresh before reads them as HELD. slices: bindings that stand for rows which need not be computed under a name, and
+    may be read instead.
     """
 
     feeds: tuple[Feed, ...]

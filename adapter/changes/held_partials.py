@@ -1,8 +1,12 @@
-"""R[t] = π(γ′(A[t])), where the rows of γ′ (partials.py) are those that the ledger keeps and what changed.
+"""R[t] = f(γ′(A[t])), where the rows of γ′ (partials.py) are those that the ledger keeps and what changed.
 
 γ′(A⁺) = γ(γ′(A⁻) ⊎ γ′(ΔA)): as in additive.py, with the kept rows in the place of the table's own. Groups that fall are
 computed again, of the others nothing is read but the change. Where the ledger does not keep rows yet, γ′ is computed
 whole, for the next refresh to add to.
+
+Where f makes one row of each group, the rows of the groups that changed take the place of the table's own. Otherwise
+any row may be another one: f is computed of all groups, which are few, and what it has and the table has not, or the
+other way round, is the change.
 """
 
 from __future__ import annotations
@@ -14,13 +18,15 @@ from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Proj
 from .accumulators import Combine, reference, zero
 from .additive import Own, added
 from .change_plan import ChangePlan, Shape
-from .derivation import ROWS, Binding, Derivation, at, distinct, passed
+from .derivation import CHANGE, MINUS_ONE, ONE, ROWS, Binding, Derivation, at, distinct, net, passed, with_weight
 from .partials import HELD, PARTIALS, ROWS_HELD, Partials
 
 
-def maintained_by(p: Partials, own: Own, d: Derivation, *, held: bool) -> ChangePlan:
-    """held: whether the rows of γ′ before the refresh are known, as HELD."""
-    falling = None
+def maintained_by(p: Partials, own: Own, key: tuple[str, ...] | None, d: Derivation, *, held: bool) -> ChangePlan:
+    """held: whether the rows of γ′ before the refresh are known, as HELD; key: the model's own, None where its rows are
+    not to be merged by one."""
+    falling, touched = None, None
+    by_group = p.key is not None and key is not None
     if held:
         found = added(p.aggregate, Own(HELD, p.types, computed=True), d)
         assert found is not None
@@ -31,19 +37,27 @@ def maintained_by(p: Partials, own: Own, d: Derivation, *, held: bool) -> Change
         touched = Named(found.additions.changes, p.keys)
     else:
         now = d.bound(PARTIALS, at(p.aggregate, Time.AFTER), "what the aggregates are made of")
-        touched = d.keys(_groups(p, Named(now.name, p.aggregate.columns), own), "groups now and before")
+        if by_group and p.key is not None:
+            touched = d.keys(_groups(p.keys, p.key, Named(now.name, p.aggregate.columns), own), "groups now and before")
     rows: Node = Named(now.name, p.aggregate.columns)
     if p.keys:
         rows = Filter(rows, Expr.of(exp.GT(this=reference(ROWS_HELD), expression=zero())))
-    result = Binding(ROWS, Project(rows, p.shown), "what those groups have now")
-    return ChangePlan((), (), result, Shape.UPSERT, p.key, touched, falling=falling, partials=p)
+    made = p.made_of(rows)
+    if by_group:
+        result = Binding(ROWS, made, "what those groups have now")
+        return ChangePlan((), (), result, Shape.UPSERT, p.key, touched, falling=falling, partials=p)
+    there = own.read(tuple((name, name) for name in made.columns))
+    both = net(UnionAll((with_weight(made, ONE), with_weight(there, MINUS_ONE))))
+    result = Binding(CHANGE, both, "what is made of all groups now, less what the table has")
+    return ChangePlan((), (), result, Shape.SIGNED, key, None, falling=falling, moved=touched, partials=p)
 
 
-def _groups(p: Partials, now: Node, own: Own) -> Node:
-    if not p.keys:
+def _groups(keys: tuple[str, ...], shown: tuple[str, ...], now: Node, own: Own) -> Node:
+    """keys: their columns in γ′; shown: in the table."""
+    if not keys:
         return Unit()
-    there = own.read(tuple(zip(p.keys, p.key, strict=True)))
-    return distinct(UnionAll((Project(now, passed(p.keys)), there)))
+    there = own.read(tuple(zip(keys, shown, strict=True)))
+    return distinct(UnionAll((Project(now, passed(keys)), there)))
 
 
 def _but(rows: Node, falling: Named | None) -> Node:

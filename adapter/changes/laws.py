@@ -58,8 +58,13 @@ ADDITIVE = Law(
 )
 PARTIAL = Law(
     "additive",
-    "γ = π ∘ γ′, γ′(R⁺) = γ′(R⁻) ⊕ γ′(ΔR), γ′ = what averages and ratios are made of",
+    "γ = π ∘ γ′, γ′(R⁺) = γ′(R⁻) ⊕ γ′(ΔR), γ′ = what the aggregates are made of",
     "changed rows alone, and γ′(R⁻) in the ledger; groups that change and ledger cannot settle are keyed",
+)
+OF_GROUPS = Law(
+    "additive",
+    "Δf(γ) = f(γ⁺) − the table's own rows, γ⁺ = γ(R⁺) as it is made below",
+    "no source: the groups, of which there are few, and the table's own rows",
 )
 TOP = Law(
     "top",

@@ -1,7 +1,9 @@
-"""γ = π ∘ γ′: a table of averages and ratios does not show what they are made of, so that nothing can be added to it.
+"""f ∘ γ = f ∘ π ∘ γ′: a table of averages and ratios does not show what they are made of, nor does one of ranks or
+shares of groups, or of the largest of them, so that nothing can be added to it.
 
 γ′ holds what they are made of: sums, counts and extrema, which add up. Where there are few groups, the ledger keeps the
-rows of γ′ with every refresh, and the next one adds to them (held_partials.py).
+rows of γ′ with every refresh, and the next one adds to them (held_partials.py). f is anything that is made of groups
+alone: expressions, conditions (HAVING), windows, an ORDER BY with LIMIT.
 
 AVG(x) is SUM(x) / COUNT(x) as Spark has it: of integers two DOUBLEs, of decimals to four more digits than x has.
 """
@@ -15,8 +17,9 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, cast, column
-from ..algebra.nodes import Aggregate, Node
+from ..algebra.nodes import Aggregate, Filter, Node, Project, Window
 from ..algebra.show import show
+from ..algebra.transform import with_children
 from .accumulators import accumulator, zero
 from .additive import projected
 from .derivation import KEY
@@ -53,15 +56,29 @@ LONG_DIGITS = 18
 
 @dataclass(frozen=True)
 class Partials:
-    """γ′ of a model. types: of its columns, in their order; shown: the model's columns over them; key: those that are
-    its groups, in their order; below: column -> what its values must stay below for `shown` to be exactly what Spark's
-    own aggregates are."""
+    """γ′ of a model. types: of its columns, in their order; values: the columns of the model's aggregation over them;
+    above: what the model makes of that, from its root down; key: where it makes one row of each group and shows them,
+    the columns that are the groups, in their order, else None; below: column -> what its values must stay below for
+    `values` to be exactly what Spark's own aggregates are."""
 
     aggregate: Aggregate
     types: Mapping[str, str]
-    shown: tuple[tuple[str, Expr], ...]
-    key: tuple[str, ...]
+    values: tuple[tuple[str, Expr], ...]
+    above: tuple[Node, ...]
+    key: tuple[str, ...] | None
     below: Mapping[str, int]
+
+    def made_of(self, rows: Node) -> Node:
+        """The model over rows of γ′."""
+        node: Node = Project(rows, self.values)
+        for n in reversed(self.above):
+            node = with_children(n, (node,))
+        return node
+
+    @property
+    def hides_groups(self) -> bool:
+        """Whether there may be more groups than the table has rows."""
+        return any(isinstance(n, Filter) for n in self.above)
 
     @property
     def text(self) -> str:
@@ -74,14 +91,14 @@ class Partials:
 
 
 def partials(model: Node, types_of: Callable[[Node], tuple[str, ...]]) -> Partials | None:
-    """None where the model is no projection of one aggregation, or has an aggregate that is not made of some that add
-    up. types_of: Spark's types of the columns of a relation."""
-    found = projected(model)
-    if found is None:
-        return None
-    node, shown = found
-    plain = {e.column: name for name, e in reversed(shown)}
-    if not all(name in plain for name, _ in node.groups):
+    """None where the model is not made of the groups of one aggregation alone, or has an aggregate that is not made of
+    some that add up. types_of: Spark's types of the columns of a relation."""
+    above: list[Node] = []
+    node = model
+    while isinstance(node, Project | Filter | Window):
+        above.append(node)
+        node = node.child
+    if not (isinstance(node, Aggregate) and node.aggregates):
         return None
     groups = tuple((KEY.format(i), e) for i, (_, e) in enumerate(node.groups))
     asked = _Operands()
@@ -100,10 +117,21 @@ def partials(model: Node, types_of: Callable[[Node], tuple[str, ...]]) -> Partia
     return Partials(
         Aggregate(node.child, groups, made.outputs),
         {**{key: types[key] for key, _ in groups}, **{name: made.types[e] for name, e in made.outputs}},
-        tuple((name, e.substitute(values)) for name, e in shown),
-        tuple(plain[name] for name, _ in node.groups),
+        tuple(values.items()),
+        tuple(above),
+        _key(model),
         made.below,
     )
+
+
+def _key(model: Node) -> tuple[str, ...] | None:
+    """The columns that are the groups of the model, where it is a projection of them that shows all."""
+    found = projected(model)
+    if found is None:
+        return None
+    node, shown = found
+    plain = {e.column: name for name, e in reversed(shown)}
+    return tuple(plain[name] for name, _ in node.groups) if all(name in plain for name, _ in node.groups) else None
 
 
 @dataclass

@@ -49,8 +49,8 @@ def plan(
     by_key=False: as signed rows even where a key is known; declared: the key that rows are merged by, needed where the
     model keeps the results of joins. simplified=False keeps what the laws give, for the tests that compare the two.
     emission: when the results of its windows are made, for which its own table is read. large: sources of which what is
-    asked for at both times is read once; types: as in `Derivation`. partials: what the model is a projection of, where
-    the ledger is to keep that; held: whether it does already. grown: of the sources that changed, those
+    asked for at both times is read once; types: as in `Derivation`. partials: what the model is made of, where the
+    ledger is to keep that; held: whether it does already. grown: of the sources that changed, those
     that no row left.
     """
     d = Derivation(model, changed, frozenset(large), types or {}, grown)
@@ -63,8 +63,9 @@ def plan(
         plan_ = _joined_once(model, declared or key, d, tidy)
     elif by_key and changed and own is not None and (found := added(model, own, d)) is not None:
         plan_ = _additive(model, found, tidy)
-    elif by_key and changed and own is not None and partials is not None:
-        plan_ = maintained_by(partials, own, d, held=held)
+    elif changed and own is not None and partials is not None:
+        kept = maintained_by(partials, own, key if by_key else None, d, held=held)
+        plan_ = replace(kept, result=replace(kept.result, node=tidy(kept.result.node)))
     elif changed and own is not None and (first := top(model, own, key if by_key else None, d)) is not None:
         plan_ = replace(first, result=replace(first.result, node=tidy(first.result.node)))
     elif by_key and changed and key == ():

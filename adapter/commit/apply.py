@@ -28,7 +28,7 @@ from . import problems
 from .bytes_read import BytesRead, added, counted
 from .computed import Computed
 from .engine import Engine, SqlError, Written
-from .held import held
+from .held import MOST_GROUPS, held
 from .incremental import Incremental
 from .ledger import Entry, ExpectedKey
 from .measure import Measure
@@ -140,14 +140,18 @@ class Applier:
 
     def _of_partials(self, plan: ChangePlan, work: Incremental, tell: Callable[[Binding], Told]) -> Applied:
         """The commit has the rows that the next refresh adds to beside those that are made of them."""
-        assert plan.partials is not None and plan.affected is not None and plan.key is not None
+        assert plan.partials is not None
         with self._reading_computed(work.rows[PARTIALS]):
             rows = self.measure.printed(work.name(PARTIALS), tuple(plan.partials.types.items()))
         applier = replace(self, entry=replace(self.entry, partials=held(plan.partials, rows)))
         result = tell(plan.result)
-        upserts = sql.upserts_from_rows(result.sql, *self._keys(plan, work), self.names)
         again = HELD_PARTIALS not in work.rows or (plan.falling is not None and work.rows[plan.falling.name] > 0)
         technique = "keyed" if again else "additive"
+        if plan.shape is Shape.SIGNED:
+            changed = self._pin(work, "result_change", result)
+            return applier._signed(changed, lambda name, q: work.pin(name, q), technique)
+        assert plan.affected is not None and plan.key is not None
+        upserts = sql.upserts_from_rows(result.sql, *self._keys(plan, work), self.names)
         told = Told(f"(\n{upserts}\n)", result.reads)
         return applier._upsert(plan.key, technique, work.rows[plan.affected.name], told)
 
@@ -164,8 +168,11 @@ class Applier:
         for b in plan.bindings:
             if computed.is_told(b.name):
                 continue
-            few = False if computed.is_many(b.name) else None
-            computed.rows[b.name] = self._pin(work, b.name, tell(b), few=few)
+            told, few = tell(b), False if computed.is_many(b.name) else None
+            if b.name == PARTIALS:
+                # Of more than can be kept, it is enough to know that they are more.
+                told, few = told._replace(sql=sql.at_most(MOST_GROUPS + 1, told.sql)), True
+            computed.rows[b.name] = self._pin(work, b.name, told, few=few)
             if b.name in plan.settling and not computed.rows[b.name]:
                 break
         return tell

@@ -139,6 +139,12 @@ class Past:
     def by_change(self) -> tuple[Took, ...]:
         return tuple(took for took in (self.little, self.much) if took is not None)
 
+    @property
+    def is_slow_by_change(self) -> bool:
+        """Whether a refresh took more than half of computing anew although little had changed."""
+        anew, little = self.anew, self.little
+        return anew is not None and little is not None and little.seconds > anew.of(little.size) / 2
+
     def tells(self, share: float) -> bool:
         """Whether a refresh by so few changed rows was timed: what more took says nothing of a fourth of them."""
         return any(took.share <= 4 * share for took in self.by_change)

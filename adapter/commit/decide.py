@@ -123,7 +123,7 @@ def read_at_most(seen: Seen, changes: Mapping[str, Change]) -> int | None:
 
 def dearer(seen: Seen, spec: Spec, changed: Changed | None) -> str | None:
     """Why a change of so many rows is not worth maintaining the table by; None if it is."""
-    if seen.position is None or not may_be_rewritten(seen, spec):
+    if seen.position is None or not may_be_rewritten(seen, spec) or _begins_to_keep(seen):
         return None
     past, size, untimed = seen.position.past, size_of_sources(seen), BY_KEY if seen.key is not None else BY_ROW
     reasons = (why_anew(past, size, changed, untimed, bar) for bar in bars(seen))
@@ -132,7 +132,9 @@ def dearer(seen: Seen, spec: Spec, changed: Changed | None) -> str | None:
 
 def dear_plan(seen: Seen, spec: Spec, changed: Changed | None, plan: ChangePlan) -> str | None:
     """Why a plan for a change of so many rows is not worth carrying out; None if it is."""
-    if seen.position is None or not may_be_rewritten(seen, spec) or OF_SMALL_TABLES not in bars(seen):
+    if seen.position is None or not may_be_rewritten(seen, spec) or _begins_to_keep(seen):
+        return None
+    if OF_SMALL_TABLES not in bars(seen):
         return None
     assert seen.model.node is not None
     sizes = {name: seen.catalog.tables[name].size for name in seen.model.sources}
@@ -146,6 +148,12 @@ def dear_plan(seen: Seen, spec: Spec, changed: Changed | None, plan: ChangePlan)
     makes = plan.shape is Shape.UPSERT and seen.held is None
     planned = Planned(len(plan.feeds) + len(plan.relations) + 1, read / once if once else 0.0, makes=makes)
     return dear_at_sight(seen.position.past, size, changed, planned)
+
+
+def _begins_to_keep(seen: Seen) -> bool:
+    """Whether the ledger is to have what the table is made of from this refresh on: that takes what computing the table
+    anew takes, and the next one adds to it."""
+    return seen.partials is not None and seen.held is None
 
 
 def bars(seen: Seen) -> tuple[Bar, ...]:

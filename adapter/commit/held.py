@@ -27,9 +27,9 @@ class NotKept(Exception):
     """The rows cannot be kept, or what is made of them would not be right; says why. Nothing was written."""
 
 
-def worth_keeping(model: Node, engine: Engine, groups: int | None) -> Partials | None:
+def worth_keeping(model: Node, engine: Engine, rows: int | None) -> Partials | None:
     """What is to be kept of a model whose table has so many rows; None for nothing."""
-    if groups is None or groups > MOST_GROUPS:
+    if rows is None or rows > MOST_GROUPS:
         return None
     try:
         found = partials(model, lambda node: tuple(t for _, t in columns_of(node, engine.columns)))

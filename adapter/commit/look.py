@@ -173,18 +173,23 @@ def _expected_key(seen: Seen, spec: Spec) -> ExpectedKey | None:
 
 
 def _partials(seen: Seen, engine: Engine) -> Partials | None:
-    """Nothing where rows have no key of their own, or more than the sources makes them what they are, or the table
-    shows what is to be added to, or little is to be saved; and nothing that was found not to be kept."""
+    """Nothing where more than the sources makes rows what they are, or the table shows what is to be added to, or
+    little is to be saved; and nothing that was found not to be kept. Where there may be more groups than rows, nobody
+    looks how many they are before a refresh has taken about as long as that would."""
     position, model, own = seen.position, seen.model, seen._own()
     if position is None or position.entry is None or position.entry.definition != seen.definition:
         return None
-    if seen.key is None or own is None or model.node is None or model.kept or seen.clock:
+    if own is None or model.node is None or model.kept or seen.clock:
         return None
     if adds_up(model.node, own) or not any(is_large(seen.catalog.tables[name]) for name in model.sources):
         return None
     found = worth_keeping(model.node, engine, position.rows)
+    if found is None or (found.key is None and not all(problems.countable(t) for _, t in model.columns)):
+        return None
     held = replace(seen, partials=found).held
-    return None if held is not None and held.rows is None else found
+    if held is not None:
+        return found if held.rows is not None else None
+    return found if not found.hides_groups or position.past.is_slow_by_change else None
 
 
 def _watermark(seen: Seen, spec: Spec, engine: Engine) -> Watermark:

@@ -10,7 +10,7 @@ from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, Window, walk
 from ..algebra.times import MICROS
 from ..changes.change_plan import ChangePlan, Shape
-from ..changes.laws import ADDITIVE, EMITTED, PARTIAL, TOP, Law, law_of
+from ..changes.laws import ADDITIVE, EMITTED, OF_GROUPS, PARTIAL, TOP, Law, law_of
 from ..commit import problems
 from ..commit.costs import never_anew, seconds
 from ..commit.decide import (
@@ -210,11 +210,12 @@ def _steps(model: Model, shape: ChangePlan) -> tuple[Step, ...]:
     at_root = {Filter: EMITTED} if model.emission is not None else at_root
     assert model.node is not None
     first = next((n for n in walk(model.node) if type(n) in at_root), None)
+    above = shape.partials.above if shape.partials is not None and shape.shape is Shape.SIGNED else ()
 
     def below(node: Node, depth: int) -> list[Step]:
         if _only_passes(node):
             return below(node.children[0], depth)
-        law = at_root[type(node)] if node is first else law_of(node)
+        law = at_root[type(node)] if node is first else OF_GROUPS if node in above else law_of(node)
         return [Step(depth, node, law), *(s for c in node.children for s in below(c, depth + 1))]
 
     return tuple(below(model.node, 0))

@@ -23,6 +23,11 @@ def explained(why: str, query: exp.Expression) -> str:
     return f"/* {why} */\n{print_sql(query, pretty=True, copy=False)}"
 
 
+def at_most(rows: int, query: str) -> str:
+    """Some of the rows of a query, if there are more."""
+    return f"SELECT * FROM (\n{query}\n) LIMIT {rows}"
+
+
 def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 

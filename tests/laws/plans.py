@@ -116,6 +116,21 @@ def summed_plans(draw: st.DrawFn) -> Node:
 
 
 @st.composite
+def plans_over_groups(draw: st.DrawFn) -> Node:
+    """Conditions, expressions and windows over the groups of one aggregation that adds up."""
+    node = draw(summed_plans())
+    for _ in range(pick(draw, (1, 2, 3))):
+        kind = pick(draw, (0, 1, 2))
+        if kind == 0:
+            node = Filter(node, draw(predicates(node.columns)))
+        elif kind == 1:
+            node = Project(node, tuple((n, draw(scalars(node.columns))) for n in _some(draw, NAMES)))
+        else:
+            node = _windowed(draw, node)
+    return node
+
+
+@st.composite
 def _summing_call(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
     of = _operand(draw, names).tree.copy()
     calls = [exp.Count(this=exp.Star()), exp.Sum(this=of), exp.Count(this=of), exp.Min(this=of), exp.Max(this=of)]
@@ -289,7 +304,10 @@ def _generates(draw: st.DrawFn, size: Size) -> Node:
 @st.composite
 def _windows(draw: st.DrawFn, size: Size) -> Node:
     """ROW_NUMBER over an order of whole rows, or an aggregate over a partition or over the rows up to each row."""
-    child = draw(plans(_smaller(size)))
+    return _windowed(draw, draw(plans(_smaller(size))))
+
+
+def _windowed(draw: st.DrawFn, child: Node) -> Node:
     partition = tuple(_operand(draw, child.columns) for _ in range(pick(draw, (1, 1, 2, 0))))
     free = tuple(n for n in (*NAMES, "w") if n not in child.columns)
     calls = tuple((n, draw(_window_call(child.columns, partition))) for n in free[:1])

@@ -40,7 +40,7 @@ from dbt_spark_dynamic.changes.slices import slicing
 from dbt_spark_dynamic.dialect import parse_expression
 
 from .carrying_out import OWN, added, applied, bound, key_places, meaning
-from .plans import first_plans, grouped_plans, plans, summed_plans
+from .plans import first_plans, grouped_plans, plans, plans_over_groups, summed_plans
 from .states import KEYS, SOURCES, TYPES, Script, State, grown, scripts
 
 NOTHING: frozenset[str] = frozenset()
@@ -142,6 +142,36 @@ def test_partial_aggregates_that_are_kept_are_added_to(summed: Node, script: Scr
                 grown=grown(before, after),
             )
             assert (planned.shape, planned.partials) == (Shape.UPSERT, found)
+            table, held = _refreshed_from(held, table, model, planned, before, after)
+        assert table == meaning(model, after)
+
+
+@given(plans_over_groups(), scripts(refreshes=3), st.booleans(), st.booleans())
+def test_what_is_made_of_few_groups_is_made_of_those_that_are_kept(
+    model: Node, script: Script, by_key: bool, simplified: bool
+) -> None:
+    """Conditions, windows and expressions over them, in any order: of R only falling groups are read, and what comes
+    out is compared with the table."""
+    found = partials(model, _summed_types)
+    assert found is not None
+    table, held = meaning(model, script.states[0]), None
+    for before, after, touched in script.refreshes:
+        if touched:
+            planned = plan(
+                model,
+                touched,
+                KEYS,
+                own(model),
+                by_key=by_key,
+                partials=found,
+                held=held is not None,
+                grown=grown(before, after),
+                simplified=simplified,
+            )
+            if planned.shape is Shape.ADDITIVE:
+                return
+            assert planned.partials == found
+            assert planned.shape is (Shape.UPSERT if by_key and found.key is not None else Shape.SIGNED)
             table, held = _refreshed_from(held, table, model, planned, before, after)
         assert table == meaning(model, after)
 
@@ -304,6 +334,11 @@ def _refreshed_from(
         partial = next(b for b in planned.bindings if b.name == PARTIALS)
         assert not scans(without(partial.node, empty))
     kept = now.named[PARTIALS]
+    if planned.shape is Shape.SIGNED:
+        _assert_net(result)
+        refreshed = applied(table, planned, result, None)
+        assert refreshed == table or all(now.named[name] for name in planned.settling)
+        return refreshed, kept
     affected = _keys(planned, now.named)
     result = Counter({row: n for row, n in result.items() if tuple(row[p] for p in key_places(planned)) in affected})
     _assert_upsertable(planned, result, affected)
