@@ -9,13 +9,15 @@ from dataclasses import dataclass
 
 HEAD = """# Benchmarks
 
-Printed by `python -m benchmarks.tpch`; [benchmarks/README.md](../benchmarks/README.md) has the others. All ratios are
-of one process on one machine of two cores.
+Printed by `python -m benchmarks.tpch`; [benchmarks/README.md](../benchmarks/README.md) has the others. Each ratio is of
+one process on one machine of two cores.
 
 The 22 queries of TPC-H as dynamic tables. Orders come with their lines, by the refresh functions of TPC-H, and in a
 mixed change as many go; then every table is refreshed. *Scattered*: their keys lie all over the tables; *recent*:
 behind all others. A ratio says how many such refreshes take as long as CREATE TABLE AS of the same query, timed in the
-same process. Below 1, the refresh is the slower one.
+same process. Below 1, the refresh is the slower one. Each table has been refreshed once before: the first refresh of
+averages, shares and the like of few groups takes as long as a build, because the ledger begins to keep what they are
+made of, and Java runs slowly what it has not run before.
 """
 
 
