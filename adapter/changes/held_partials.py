@@ -11,6 +11,8 @@ other way round, is the change.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, cast, column
@@ -25,31 +27,48 @@ from .partials import HELD, PARTIALS, ROWS_HELD, Partials
 def maintained_by(p: Partials, own: Own, key: tuple[str, ...] | None, d: Derivation, *, held: bool) -> ChangePlan:
     """held: whether the rows of γ′ before the refresh are known, as HELD; key: the model's own, None where its rows are
     not to be merged by one."""
-    falling, touched = None, None
-    by_group = p.key is not None and key is not None
-    if held:
-        found = added(p.aggregate, Own(HELD, p.types, computed=True), d)
-        assert found is not None
-        falling = found.falling
-        parts = [_but(Named(HELD, tuple(p.types)), falling), _but(found.additions.rows, falling)]
-        parts += [found.again] if found.again is not None else []
-        now = d.bound(PARTIALS, _combined(p, UnionAll(tuple(parts)), found.additions.combine), "what it adds up to")
-        touched = Named(found.additions.changes, p.keys)
-    else:
-        now = d.bound(PARTIALS, at(p.aggregate, Time.AFTER), "what the aggregates are made of")
-        if by_group and p.key is not None:
-            touched = d.keys(_groups(p.keys, p.key, Named(now.name, p.aggregate.columns), own), "groups now and before")
-    rows: Node = Named(now.name, p.aggregate.columns)
+    shown = p.key if key is not None else None
+    groups = _added_to(p, d) if held else _computed(p, shown, own, d)
+    rows: Node = Named(groups.now, p.aggregate.columns)
     if p.keys:
         rows = Filter(rows, Expr.of(exp.GT(this=reference(ROWS_HELD), expression=zero())))
     made = p.made_of(rows)
-    if by_group:
+    if shown is not None:
         result = Binding(ROWS, made, "what those groups have now")
-        return ChangePlan((), (), result, Shape.UPSERT, p.key, touched, falling=falling, partials=p)
+        return ChangePlan((), (), result, Shape.UPSERT, shown, groups.touched, falling=groups.falling, partials=p)
     there = own.read(tuple((name, name) for name in made.columns))
     both = net(UnionAll((with_weight(made, ONE), with_weight(there, MINUS_ONE))))
     result = Binding(CHANGE, both, "what is made of all groups now, less what the table has")
-    return ChangePlan((), (), result, Shape.SIGNED, key, None, falling=falling, moved=touched, partials=p)
+    return ChangePlan((), (), result, Shape.SIGNED, key, None, falling=groups.falling, moved=groups.touched, partials=p)
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """now: the relation of γ′(A⁺); touched: the groups that may be others than before, None where nobody asks for them;
+    falling: those that are computed again, None if none ever are."""
+
+    now: str
+    touched: Named | None
+    falling: Named | None = None
+
+
+def _added_to(p: Partials, d: Derivation) -> _Groups:
+    """From what the ledger keeps and what changed."""
+    found = added(p.aggregate, Own(HELD, p.types, computed=True), d)
+    assert found is not None
+    parts = [_but(Named(HELD, tuple(p.types)), found.falling), _but(found.additions.rows, found.falling)]
+    parts += [found.again] if found.again is not None else []
+    now = d.bound(PARTIALS, _combined(p, UnionAll(tuple(parts)), found.additions.combine), "what it adds up to")
+    return _Groups(now.name, Named(found.additions.changes, p.keys), found.falling)
+
+
+def _computed(p: Partials, shown: tuple[str, ...] | None, own: Own, d: Derivation) -> _Groups:
+    """Whole, for the ledger to keep. shown: the columns of the table that are the groups, where they are asked for."""
+    now = d.bound(PARTIALS, at(p.aggregate, Time.AFTER), "what the aggregates are made of")
+    if shown is None:
+        return _Groups(now.name, None)
+    groups = _groups(p.keys, shown, Named(now.name, p.aggregate.columns), own)
+    return _Groups(now.name, d.keys(groups, "groups now and before"))
 
 
 def _groups(keys: tuple[str, ...], shown: tuple[str, ...], now: Node, own: Own) -> Node:
