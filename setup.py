@@ -27,7 +27,7 @@ setup(
     package_dir=FOLDERS,
     package_data={
         "dbt.include.spark_dynamic.macros": ["*.yml", "**/*.sql"],
-        f"{WORKSHOP}.embedded": ["log4j2.properties"],
+        f"{WORKSHOP}.embedded": ["log4j2.properties", "fairscheduler.xml"],
     },
     entry_points={"console_scripts": ["dbt-dynamic = dbt.adapters.spark_dynamic.cli:cli"]},
     zip_safe=False,

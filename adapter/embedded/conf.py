@@ -15,6 +15,7 @@ from .store import Store
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 CHANGE_FEED_DEFAULT = "spark.databricks.delta.properties.defaults.enableChangeDataFeed"
 LOG4J = Path(__file__).with_name("log4j2.properties")
+FAIR_POOL = Path(__file__).with_name("fairscheduler.xml")
 GIGABYTE = 1024**3
 LARGEST_DEFAULT_HEAP = 4 * GIGABYTE
 
@@ -150,6 +151,10 @@ def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores),
+        # Of models side by side, a small one waits with each of its dozen jobs until a large one has no more tasks to
+        # begin, unless they share the cores.
+        "spark.scheduler.mode": "FAIR",
+        "spark.scheduler.allocation.file": FAIR_POOL.as_uri(),
         # Delta replays its log in 50 tasks by default: seconds in every statement on one machine.
         "spark.databricks.delta.snapshotPartitions": "2",
         # VACUUM lists the folders of a table in 10,000 tasks: of a small table half a minute instead of two seconds.

@@ -118,3 +118,9 @@ def test_the_heap_is_half_of_the_memory_within_limits():
         "3072m",
         "4096m",
     ]
+
+
+def test_how_the_cores_are_shared_is_the_user_s_to_change():
+    assert conf.FAIR_POOL.is_file()
+    assert spark_conf(settings())["spark.scheduler.allocation.file"] == conf.FAIR_POOL.as_uri()
+    assert spark_conf(settings(conf={"spark.scheduler.mode": "FIFO"}))["spark.scheduler.mode"] == "FIFO"

@@ -58,6 +58,7 @@ def test_the_wheel_has_every_file_under_the_name_it_is_imported_by(built: Path) 
     assert {f"dbt/{name}" for name in python_files("dbt")} <= names
     assert {f"dbt/include/spark_dynamic/macros/{name}" for name in macros} <= names
     assert "dbt_spark_dynamic/embedded/log4j2.properties" in names
+    assert "dbt_spark_dynamic/embedded/fairscheduler.xml" in names
     assert not names & set(NOT_OURS)
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {
         "dbt",
