@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-TASKS, SECONDS = 200, 0.1
+TASKS, SECONDS = 80, 0.1
 """Of a job that takes some seconds on many cores, and keeps each of them busy for a short while at a time."""
 
 
