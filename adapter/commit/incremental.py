@@ -35,6 +35,7 @@ class Incremental:
         self._engine, self._model, self._changes, self._spec = engine, model, changes, spec
         self._clock = frozenset({CLOCK} if clock_moved else ())
         self._pins: list[str] = []
+        self._fed = 0
         self.rows: dict[str, int] = {}
         self.changes: dict[str, Change] = {}
         self.changed: frozenset[str] = frozenset()
@@ -66,6 +67,7 @@ class Incremental:
                 # A row that was rewritten counts once among the changed ones, and twice in the feed.
                 self.changes[source] = change if change.rows is not None else replace(change, rows=-(-rows // 2))
         self.changed = frozenset(changed) | self._clock
+        self._fed = len(self._pins)
         return None
 
     def _pin_feed(self, feed: Feed, change: Change) -> int:
@@ -99,8 +101,11 @@ class Incremental:
         )
         return Lost(source, why)
 
-    def forget(self) -> None:
+    def forget(self, *, but_feeds: bool = False) -> None:
+        """but_feeds: they stay, for another plan of the same change."""
+        kept = self._fed if but_feeds else 0
         # The last first: to some engines a relation is a view over those that it was computed from.
-        for name in reversed(self._pins):
+        for name in reversed(self._pins[kept:]):
             self._engine.unpin(name)
-        self._pins.clear()
+        del self._pins[kept:]
+        self.rows = {relation: n for relation, n in self.rows.items() if self.name(relation) in self._pins}

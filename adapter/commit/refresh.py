@@ -266,25 +266,23 @@ class Refresh:
                 return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry), **self._said())
             changed = changed_rows(self.seen, work.changes)
             self._weigh(changed)
-            plan = self._plan(work)
-            if (reason := dear_plan(self.seen, self.spec, changed, plan)) is not None:
-                raise Dearer(reason)
-            new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
             temporal: Mapping[AsOf, Technique] = {}
             if work.rows_in > MANY_ROWS:
                 asking, times = Renderer(dated(spans), clock=clock), (Time.BEFORE, Time.AFTER)
                 temporal = choose(self.model.node, self.engine, self.measure, asking, times)
             if not self.model.kept and among_versions(self.model.node, temporal, work.changed):
                 return self._recompute(entry, "many rows changed, among them versions of keys that have many of them")
-            new = self._with_partials(new, plan.partials, work)
-            sizes = BytesRead(self._tables(), work.rows)
-            applier = replace(self._applier(new), weigh=self._weigh_rows, sizes=sizes)
-            applied = applier.plan(plan, work, Renderer(dated(spans), work.name, clock, temporal))
-            return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
+            renderer = Renderer(dated(spans), work.name, clock, temporal)
+            try:
+                return self._by_change(entry, work, changed, renderer)
+            except NotKept:
+                self._give_up_keeping()
+                work.forget(but_feeds=True)
+                return self._by_change(entry, work, changed, renderer)
         except Dearer as found:
             again, why = self._rewrite, str(found)
-        except (NotKept, NotHeld) as found:
-            again, why = self._recompute, self._given_up(found)
+        except NotHeld as found:
+            again, why = self._recompute, f"the table does not hold what its query has just lost ({found.why})"
         except SqlError as error:
             lost = work.lost_by(error)
             reason = accepted(lost, self.spec) if lost is not None else problems.beyond_spark(error)
@@ -295,6 +293,18 @@ class Refresh:
             work.forget()
         return again(entry, why)
 
+    def _by_change(self, entry: Entry, work: Incremental, changed: Changed | None, renderer: Renderer) -> Outcome:
+        """Raises NotKept, Dearer or NotHeld, with nothing written."""
+        plan = self._plan(work)
+        if (reason := dear_plan(self.seen, self.spec, changed, plan)) is not None:
+            raise Dearer(reason)
+        new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
+        new = self._with_partials(new, plan.partials, work)
+        sizes = BytesRead(self._tables(), work.rows)
+        applier = replace(self._applier(new), weigh=self._weigh_rows, sizes=sizes)
+        applied = applier.plan(plan, work, renderer)
+        return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
+
     def _read_ahead(self, changes: Mapping[str, Change]) -> None:
         """Unless rows are likely to be appended, which needs no list of the files that are there."""
         assert self.model.node is not None and self.target is not None
@@ -304,13 +314,11 @@ class Refresh:
     def _plan(self, work: Incremental) -> ChangePlan:
         return self.seen.plan(work.changed, grown(work.changes))
 
-    def _given_up(self, found: NotKept | NotHeld) -> str:
-        """Why the change is not applied."""
-        if isinstance(found, NotHeld):
-            return f"the table does not hold what its query has just lost ({found.why})"
+    def _give_up_keeping(self) -> None:
+        """The ledger remembers that it cannot have them, so that nobody tries again."""
         assert self.seen.partials is not None
         self.unkept = HeldRows(name_of(self.seen.partials), None)
-        return str(found)
+        self.seen = replace(self.seen, partials=None)
 
     def _with_partials(self, new: Entry, partials: Partials | None, work: Incremental) -> Entry:
         """The entry that has them still, if nothing is added. The first time they are computed whole, which says
