@@ -35,9 +35,11 @@ EACH, LAST, NEVER = "each", "last", "never"
 
 ROOT = Path(__file__).parents[1]
 
-MEASURED = ROOT / "build/bench"
+MEASURED = ROOT / "benchmarks/measured"
 """What is measured of each change at each scale, until it is measured again: docs/benchmarks.md is printed from all of
 it."""
+
+PAGE = ROOT / "docs/benchmarks.md"
 
 BUILD = "CREATE OR REPLACE TABLE built USING delta AS {}"
 
@@ -136,16 +138,21 @@ def tpch(scale: str, numbers: tuple[int, ...], shares: tuple[float, ...], kinds:
         sys.exit(1)
 
 
+def measured() -> dict[str, list[Refreshed]]:
+    """What was measured, by scale, the smallest first."""
+    scales = {file.stem.removeprefix("tpch-"): file for file in MEASURED.glob("tpch-*.json")}
+    return {s: [Refreshed(**r) for r in json.loads(scales[s].read_text())] for s in sorted(scales, key=float)}
+
+
 def keep(found: Sequence[Refreshed], scale: str) -> None:
     """Writes what was measured, and the page of it and of what was measured before: other changes, other scales."""
-    MEASURED.mkdir(parents=True, exist_ok=True)
-    scales = {file.stem.removeprefix("tpch-"): file for file in MEASURED.glob("tpch-*.json")}
-    measured = {s: [Refreshed(**r) for r in json.loads(file.read_text())] for s, file in scales.items()}
     again = {(r.share, r.kind) for r in found}
-    others = [r for r in measured.get(scale, []) if (r.share, r.kind) not in again]
-    measured[scale] = sorted([*others, *found], key=lambda r: (r.share, list(KINDS).index(r.kind)))
-    (MEASURED / f"tpch-{scale}.json").write_text(json.dumps([asdict(r) for r in measured[scale]]))
-    (ROOT / "docs/benchmarks.md").write_text(page({s: measured[s] for s in sorted(measured, key=float)}))
+    others = [r for r in measured().get(scale, []) if (r.share, r.kind) not in again]
+    all_of_it = sorted([*others, *found], key=lambda r: (r.share, list(KINDS).index(r.kind)))
+    lines = ",\n".join(json.dumps(asdict(r)) for r in all_of_it)
+    MEASURED.mkdir(parents=True, exist_ok=True)
+    (MEASURED / f"tpch-{scale}.json").write_text(f"[\n{lines}\n]\n")
+    PAGE.write_text(page(measured()))
 
 
 def line(refreshed: Refreshed) -> str:
