@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,7 +34,7 @@ from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.additive import added as added_to
 from dbt_spark_dynamic.changes.change_plan import ChangePlan, Shape
 from dbt_spark_dynamic.changes.derivation import Derivation
-from dbt_spark_dynamic.changes.partials import PARTIALS, partials
+from dbt_spark_dynamic.changes.partials import PARTIALS, Partials, partials
 from dbt_spark_dynamic.changes.plan import plan
 from dbt_spark_dynamic.changes.simplify import without
 from dbt_spark_dynamic.changes.slices import slicing
@@ -127,23 +128,7 @@ def test_partial_aggregates_that_are_kept_are_added_to(summed: Node, script: Scr
     model = _hidden(summed)
     found = partials(model, _summed_types)
     assert found is not None and added_to(model, own(model), Derivation(model, EVERY_SOURCE)) is None
-    table, held = meaning(model, script.states[0]), None
-    for before, after, touched in script.refreshes:
-        if touched:
-            planned = plan(
-                model,
-                touched,
-                KEYS,
-                own(model),
-                large=large,
-                types=TYPES,
-                partials=found,
-                held=held is not None,
-                grown=grown(before, after),
-            )
-            assert (planned.shape, planned.partials) == (Shape.UPSERT, found)
-            table, held = _refreshed_from(held, table, model, planned, before, after)
-        assert table == meaning(model, after)
+    _assert_maintained_by(found, model, script, Shape.UPSERT, large=large, types=TYPES)
 
 
 @given(plans_over_groups(), scripts(refreshes=3), st.booleans(), st.booleans())
@@ -154,6 +139,14 @@ def test_what_is_made_of_few_groups_is_made_of_those_that_are_kept(
     out is compared with the table."""
     found = partials(model, _summed_types)
     assert found is not None
+    if by_key and added_to(model, own(model), Derivation(model, EVERY_SOURCE)) is not None:
+        return
+    shape = Shape.UPSERT if by_key and found.key is not None else Shape.SIGNED
+    _assert_maintained_by(found, model, script, shape, by_key=by_key, simplified=simplified)
+
+
+def _assert_maintained_by(found: Partials, model: Node, script: Script, shape: Shape, **asked: Any) -> None:
+    """By what each refresh keeps for the next one. asked: of each plan."""
     table, held = meaning(model, script.states[0]), None
     for before, after, touched in script.refreshes:
         if touched:
@@ -162,16 +155,12 @@ def test_what_is_made_of_few_groups_is_made_of_those_that_are_kept(
                 touched,
                 KEYS,
                 own(model),
-                by_key=by_key,
                 partials=found,
                 held=held is not None,
                 grown=grown(before, after),
-                simplified=simplified,
+                **asked,
             )
-            if planned.shape is Shape.ADDITIVE:
-                return
-            assert planned.partials == found
-            assert planned.shape is (Shape.UPSERT if by_key and found.key is not None else Shape.SIGNED)
+            assert (planned.shape, planned.partials) == (shape, found)
             table, held = _refreshed_from(held, table, model, planned, before, after)
         assert table == meaning(model, after)
 
@@ -307,9 +296,7 @@ def _refreshed(table: Bag, model: Node, planned: ChangePlan, before: State, afte
         empty = {name for name, rows in now.named.items() if not rows}
         assert planned.falling.name not in empty or not scans(without(planned.result.node, empty))
     if planned.shape is Shape.SIGNED:
-        assert planned.result.node.columns == weighted(model.columns)
-        _assert_net(result)
-        refreshed = applied(table, planned, result, None)
+        refreshed = _told(table, model, planned, result)
     else:
         assert planned.result.node.columns == model.columns
         affected = _keys(planned, now.named)
@@ -335,14 +322,20 @@ def _refreshed_from(
         assert not scans(without(partial.node, empty))
     kept = now.named[PARTIALS]
     if planned.shape is Shape.SIGNED:
-        _assert_net(result)
-        refreshed = applied(table, planned, result, None)
+        refreshed = _told(table, model, planned, result)
         assert refreshed == table or all(now.named[name] for name in planned.settling)
         return refreshed, kept
     affected = _keys(planned, now.named)
     result = Counter({row: n for row, n in result.items() if tuple(row[p] for p in key_places(planned)) in affected})
     _assert_upsertable(planned, result, affected)
     return applied(table, planned, result, affected), kept
+
+
+def _told(table: Bag, model: Node, planned: ChangePlan, result: Bag) -> Bag:
+    """The table after the net change of its rows."""
+    assert planned.result.node.columns == weighted(model.columns)
+    _assert_net(result)
+    return applied(table, planned, result, None)
 
 
 def _others(planned: ChangePlan, additions: Bag, affected: Bag) -> Bag:
