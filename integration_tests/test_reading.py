@@ -116,15 +116,16 @@ def test_what_was_computed_from_a_large_table_is_written_by_interpreted_statemen
     assert compiling.difference("m") == 0
 
 
-@pytest.mark.parametrize("some", [None, 60_000])
-def test_what_reads_neither_little_nor_much_is_planned_once(
-    compiling: Maintained, monkeypatch: pytest.MonkeyPatch, some: int | None
+@pytest.mark.parametrize(("some", "many"), [(None, 0), (60_000, 0), (60_000, 100)])
+def test_what_reads_neither_little_nor_much_or_moves_few_rows_is_planned_once(
+    compiling: Maintained, monkeypatch: pytest.MonkeyPatch, some: int | None, many: int
 ) -> None:
     compiling.sql("CREATE TABLE sales USING delta AS SELECT id, id % 5 AS customer, UUID() AS note FROM RANGE(5000)")
     compiling.sql("CREATE TABLE customers USING delta AS SELECT id, UUID() AS name FROM RANGE(5)")
     monkeypatch.setattr("dbt_spark_dynamic.commit.classic.LITTLE", 50_000)
     if some is not None:
         monkeypatch.setattr("dbt_spark_dynamic.commit.classic.SOME", some)
+    monkeypatch.setattr("dbt_spark_dynamic.commit.classic.MANY", many)
     sql = (
         "SELECT c.name, MAX(s.note) AS latest FROM sales AS s JOIN customers AS c ON s.customer = c.id GROUP BY c.name"
     )
@@ -132,7 +133,7 @@ def test_what_reads_neither_little_nor_much_is_planned_once(
     # The latest of a customer leaves: the others are looked at.
     ((latest,),) = compiling.sql("SELECT MAX_BY(id, note) FROM sales")
     compiling.sql(f"UPDATE sales SET note = '' WHERE id = {latest}")
-    assert set(looked_at_sales(planned_once(compiling, "m", sql))) == {some is None}
+    assert set(looked_at_sales(planned_once(compiling, "m", sql))) == {some is None or many > 0}
     assert compiling.difference("m") == 0
 
 

@@ -178,7 +178,9 @@ class Applier:
         return tell
 
     def _pin(self, work: Incremental, name: str, told: Told, *, few: bool | None = None) -> int:
-        with self.engine.reading(told.reads):
+        # Partials are of all rows that there are, and what is due by the clock is of more rows than came.
+        moved = work.rows_in if name != PARTIALS and work.rows_in else None
+        with self.engine.reading(told.reads, moved):
             return work.pin(name, told.sql, few=few)
 
     def _too_late(self, plan: ChangePlan, work: Incremental) -> int:

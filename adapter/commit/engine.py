@@ -93,9 +93,10 @@ class Engine(Protocol):
         at once."""
         ...
 
-    def reading(self, size: int | None) -> AbstractContextManager[None]:
+    def reading(self, size: int | None, moved: int | None = None) -> AbstractContextManager[None]:
         """Within it, no statement reads or writes more than so many bytes of files, as far as that is known; None where
-        nothing says it. What reads little may be run in another way."""
+        nothing says it. moved: rows that are grouped, sorted and joined at the most, however many are read to find
+        them; None where that may be all. What reads or moves little may be run in another way."""
         ...
 
     def table(self, name: str) -> Table | None:

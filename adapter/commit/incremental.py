@@ -73,7 +73,7 @@ class Incremental:
     def _pin_feed(self, feed: Feed, change: Change) -> int:
         if change.feed:
             try:
-                with self._engine.reading(change.size):
+                with self._engine.reading(change.size, change.rows):
                     return self.pin(feed.name, explained(feed.why, net_change(feed, change.span)))
             except SqlError as error:
                 if not has_no_feed(error):

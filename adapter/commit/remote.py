@@ -50,7 +50,7 @@ class SqlEngine:
         # Each statement looks for itself.
         return nullcontext()
 
-    def reading(self, size: int | None) -> AbstractContextManager[None]:
+    def reading(self, size: int | None, moved: int | None = None) -> AbstractContextManager[None]:
         # Each setting would be a statement or two, and a cluster's executors keep what they have compiled.
         return nullcontext()
 

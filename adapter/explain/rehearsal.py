@@ -81,7 +81,7 @@ class NotingEngine:
         self.statements: list[Statement] = []
         self._written: tuple[str, str] | None = None
 
-    def reading(self, size: int | None) -> AbstractContextManager[None]:
+    def reading(self, size: int | None, moved: int | None = None) -> AbstractContextManager[None]:
         return nullcontext()
 
     def table(self, name: str) -> Table | None:

@@ -133,7 +133,7 @@ class Duck:
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self._run(self._translated(sql)).fetchall()
 
-    def reading(self, size: int | None) -> AbstractContextManager[None]:
+    def reading(self, size: int | None, moved: int | None = None) -> AbstractContextManager[None]:
         return nullcontext()
 
     def pin(self, name: str, sql: str, *, few: bool) -> int:
