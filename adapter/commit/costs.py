@@ -16,6 +16,11 @@ LARGE = 32 * 2**20
 """Bytes of all sources together up to which a refresh is by change whatever changed: most of what it takes is the fixed
 cost of its statements, as it is of a rebuild. Also of a table up to which any number of its rows is soon merged."""
 
+SMALL = 4 * 2**20
+"""Bytes of all sources together up to which nothing else is weighed either: a refresh by change and a rebuild both take
+as long as their statements do, and differ by less than two refreshes of the same change do. Between these two, a small
+table that reads them whole several times takes two to four times as long as a rebuild."""
+
 LITTLE = 0.05
 """Share of the rows that is little."""
 
@@ -237,7 +242,7 @@ def dear_at_sight(past: Past, size: int, changed: Changed | None, planned: Plann
     """Why a small table is sooner written anew than brought up to date by a plan of which none like it was timed; None
     if it is not, or if nothing says so."""
     # So few rows' keys are said to large tables as literals, and how many files those leave out is not known before.
-    if past.anew is None or size < LARGE or changed is None or changed.rows <= MOST_KEYS or past.tells(changed.share):
+    if past.anew is None or size < SMALL or changed is None or changed.rows <= MOST_KEYS or past.tells(changed.share):
         return None
     anew = past.anew.of(size)
     # More rows never take less.
@@ -247,8 +252,9 @@ def dear_at_sight(past: Past, size: int, changed: Changed | None, planned: Plann
 
 def never_anew(past: Past, size: int, changed: Changed | None, bar: Bar) -> str | None:
     """Why a refresh is by change whatever it takes; None if that is weighed."""
-    if size < LARGE:
-        return f"the sources have less than {LARGE // 2**20} MB"
+    least = SMALL if bar.timed else LARGE
+    if size < least:
+        return f"the sources have less than {least // 2**20} MB"
     if changed is None:
         return "nothing says how many rows changed"
     if bar.timed:

@@ -107,7 +107,7 @@ def test_an_explanation_of_a_refresh_by_change() -> None:
     assert said.next_run.endswith(": expected 102 s by change, 20 s anew, but the model does not leave it open")
     assert [t.name for t in said.techniques] == ["additive", "keyed", "recompute"]
     said = explain(SPEC, GrownShop(SPEC, updated=9_000, rows=10_000))
-    assert said.next_run.endswith(", but the sources have less than 32 MB")
+    assert said.next_run.endswith(", but the sources have less than 4 MB")
 
 
 def test_an_explanation_before_anything_was_timed() -> None:

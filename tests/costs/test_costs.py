@@ -14,6 +14,7 @@ from dbt_spark_dynamic.commit.costs import (
     LITTLE,
     OF_SMALL_TABLES,
     OF_TABLES,
+    SMALL,
     Changed,
     Past,
     Planned,
@@ -68,9 +69,21 @@ def test_a_small_table_is_never_computed_anew_for_much_less_than_was_timed(
         assert past.anew is not None and any(took.share <= 4 * share for took in timed)
 
 
-@given(PASTS, st.integers(1, LARGE - 1), SHARES, UNTIMED)
-def test_small_sources_are_never_computed_anew(past: Past, size: int, share: float, untimed: Slowness) -> None:
+@given(PASTS, st.integers(1, LARGE - 1), SHARES, UNTIMED, st.builds(Planned, st.integers(1, 50), st.floats(0, 100)))
+def test_small_sources_are_never_computed_anew(
+    past: Past, size: int, share: float, untimed: Slowness, planned: Planned
+) -> None:
+    """Those that are a little larger may be, for a small table."""
     assert why_anew(past, size, of_rows(share), untimed, OF_TABLES) is None
+    if size < SMALL:
+        assert why_anew(past, size, of_rows(share), untimed, OF_SMALL_TABLES) is None
+        assert dear_at_sight(past, size, of_rows(share), planned) is None
+
+
+def test_a_small_table_over_sources_that_were_written_anew_is_written_anew_too() -> None:
+    past, size = Past(Took(2.4, 30 * 2**20, 1.0), Took(3.6, 30 * 2**20, 0.04)), 30 * 2**20
+    assert why_anew(past, size, Changed(3_000_000, 1_500_000, 1.0), BY_KEY, OF_SMALL_TABLES) is not None
+    assert why_anew(past, size, Changed(3_000_000, 1_500_000, 1.0), BY_KEY, OF_TABLES) is None
 
 
 @given(st.integers(LARGE, 2**50), st.floats(0.9, 1), st.floats(10, 10_000), UNTIMED)
@@ -92,7 +105,7 @@ def test_what_was_timed_is_not_judged_by_its_plan(past: Past, size: int, share: 
     dear = dear_at_sight(past, size, of_rows(share), planned)
     if dear is None:
         return
-    assert past.anew is not None and size >= LARGE and of_rows(share).rows > MOST_KEYS and not past.tells(share)
+    assert past.anew is not None and size >= SMALL and of_rows(share).rows > MOST_KEYS and not past.tells(share)
     assert planned.seconds(past.anew.of(size)) > past.anew.of(size)
     assert all(took.seconds > past.anew.of(size) for took in past.by_change)
 
