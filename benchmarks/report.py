@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from .time_spent import FEEDS, QUESTIONS, WRITING
 
 HEAD = """# Benchmarks
 
@@ -20,11 +22,13 @@ averages, shares and the like of few groups takes as long as a build, because th
 made of, and Java runs slowly what it has not run before.
 """
 
+WORST = 5
+
 
 @dataclass(frozen=True)
 class Refreshed:
     """One refresh. seconds, build: of wall time, the latter of CREATE TABLE AS; equal: None where it was not compared
-    with its query."""
+    with its query; spent: seconds of its statements, by what they are for."""
 
     query: int
     share: float
@@ -34,6 +38,7 @@ class Refreshed:
     build: float
     statements: int
     equal: bool | None
+    spent: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float:
@@ -46,6 +51,7 @@ def page(measured: Mapping[str, Sequence[Refreshed]]) -> str:
     parts = [HEAD]
     for scale, found in measured.items():
         parts += [f"## Scale {scale}\n", _means(found), _compared(found), _chart(found), _queries(found, scale)]
+        parts.append(_slowest(found, scale))
     for (small, those), (large, these) in itertools.pairwise(measured.items()):
         parts.append(_growth(small, those, large, these))
     return "\n".join(filter(None, parts))
@@ -128,6 +134,35 @@ def _queries(found: Sequence[Refreshed], scale: str) -> str:
         build = statistics.median(r.build for r in these.values())
         lines.append(f"| {query} | {build:.1f} s | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _slowest(found: Sequence[Refreshed], scale: str) -> str:
+    """Where the time of those goes that come off worst, of the smallest change that was timed so."""
+    timed = [r for r in found if r.spent]
+    if not timed:
+        return ""
+    share, kind = _cases(timed)[0]
+    worst = sorted((r for r in timed if (r.share, r.kind) == (share, kind)), key=lambda r: r.ratio)[:WORST]
+    head = [
+        f"### The slowest {WORST} at scale {scale}: {share:.3%}, {kind}", "",
+        "Seconds of a refresh, by what its statements are for. The rest is looking at the tables and their logs, the"
+        " change plan, and SQL.", "",
+        "| query | build | refresh | feeds | relations of the change plan | questions | writing | the rest |",
+        "|---|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    lines = []
+    for r in worst:
+        relations = {what: took for what, took in r.spent.items() if what not in (FEEDS, QUESTIONS, WRITING)}
+        longest = sorted(relations.items(), key=lambda item: -item[1])[:3]
+        named = ", ".join(f"{what} {took:.1f}" for what, took in longest)
+        of_all = f"{sum(relations.values()):.1f}" + (f" ({named})" if named else "")
+        feeds, questions, writing = (f"{r.spent.get(what, 0.0):.1f}" for what in (FEEDS, QUESTIONS, WRITING))
+        rest = max(r.seconds - sum(r.spent.values()), 0.0)
+        lines.append(
+            f"| {r.query} | {r.build:.1f} s | {r.seconds:.1f} s | {feeds} | {of_all} | {questions} | {writing} "
+            f"| {rest:.1f} |"
+        )
+    return "\n".join([*head, *lines]) + "\n"
 
 
 def mean(found: Iterable[Refreshed]) -> float:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -19,9 +19,12 @@ from integration_tests.maintained import Maintained
 from .refresh_functions import Change
 from .report import Refreshed, mean, page
 from .session import benchmark_session, console_of
+from .time_spent import TimedEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from dbt_spark_dynamic.commit.engine import Engine
 
 SHARES = (0.00001, 0.0001, 0.001, 0.01, 0.1)
 """Of the orders, those that come, and with deletes as many that go."""
@@ -50,9 +53,14 @@ class TpcH:
     def __init__(self, spark: SparkSession, scale: str, numbers: Sequence[int], say: Callable[[str], None]) -> None:
         self._folder = generated("tpch", scale)
         self.models = {n: sql for n, sql in texts(self._folder).items() if not numbers or n in numbers}
-        self._tables = Maintained(spark, "tpch")
+        self._tables = Maintained(spark, "tpch", wrap=self._timing)
         self._spark, self._say = spark, say
         self._build: dict[int, float] = {}
+        self._engine: TimedEngine | None = None
+
+    def _timing(self, engine: Engine) -> Engine:
+        self._engine = TimedEngine(engine)
+        return cast("Engine", self._engine)
 
     def load(self) -> None:
         self._tables.sql("CREATE SCHEMA tpch")
@@ -82,9 +90,11 @@ class TpcH:
             started = time.perf_counter()
             outcome = self._tables.refresh(f"q{n}", sql=sql)
             seconds = time.perf_counter() - started
+            assert self._engine is not None
+            spent = {what: round(took, 2) for what, took in self._engine.spent.items()}
             yield Refreshed(
                 n, change.share, change.kind, outcome.technique or outcome.code.value, seconds, self._build[n],
-                len(self._tables.statements), self._equal(n) if compare else None,
+                len(self._tables.statements), self._equal(n) if compare else None, spent,
             )  # fmt: skip
 
     def _equal(self, n: int) -> bool:
