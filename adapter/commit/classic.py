@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ..errors import causes
 from ..reading.relations import Columns, Kind
 from .describe import SPARK_CATALOG, DeltaState, clustering, complete_name, look_up
 from .engine import DESCRIBE, SqlError, Table, Written
 from .history import commit_time, now, parse_actions
+from .shared_feeds import SharedFeeds
 
 FEW = 5_000
 """Rows up to which a pinned relation becomes literals on the driver: planning over them costs nothing more."""
@@ -59,6 +61,19 @@ MOST_TASKS = 32
 """Of each stage of a statement that is planned once, where nothing puts short ones together afterwards."""
 
 
+FEEDS: WeakKeyDictionary[Any, SharedFeeds] = WeakKeyDictionary()
+"""By the context that their sessions have in common."""
+
+
+class Pinned(NamedTuple):
+    """A relation that is computed. frame: Java's, of the session that computed it; kept: what holds its rows, None
+    where they are literals; lent: whether others may read it too."""
+
+    frame: Any
+    kept: Any
+    lent: bool = False
+
+
 class Known(NamedTuple):
     """A Delta table of Spark's own catalog. name: complete; snapshot: Delta's own, of its latest version."""
 
@@ -75,7 +90,8 @@ class ClassicEngine:
         self._spark = session
         self._jspark = session._jsparkSession
         self._gateway = session.sparkContext._gateway
-        self._pinned: dict[str, Any] = {}
+        self._pinned: dict[str, Pinned] = {}
+        self.feeds = FEEDS.setdefault(session.sparkContext, SharedFeeds())
         self._sent = sent
         self._since: int | None = None
         self._found: dict[str, Any] = {}
@@ -346,8 +362,9 @@ class ClassicEngine:
             rows = frame._jdf.limit(FEW + 1).collectAsList()
         if rows.size() > FEW:
             return self._pin_many(name, frame)
-        self._jspark.createDataFrame(rows, frame._jdf.schema()).createOrReplaceTempView(name)
-        self._pinned[name] = None
+        literals = self._jspark.createDataFrame(rows, frame._jdf.schema())
+        literals.createOrReplaceTempView(name)
+        self._pinned[name] = Pinned(literals, None)
         return int(rows.size())
 
     def _pin_many(self, name: str, frame: Any) -> int:
@@ -361,20 +378,36 @@ class ClassicEngine:
         level = self._java("org.apache.spark.storage.StorageLevel").MEMORY_AND_DISK()
         relations = getattr(self._java("org.apache.spark.sql.execution.columnar.InMemoryRelation$"), "MODULE$")
         kept = relations.apply(level, leaf.queryExecution(), self._java("scala.Option").empty())
-        self._pinned[name] = kept
         held = self._frame(kept)
+        self._pinned[name] = Pinned(held, kept)
         held.createOrReplaceTempView(name)
         return int(held.count())
 
+    def lend(self, name: str) -> Pinned:
+        lent = self._pinned[name] = self._pinned[name]._replace(lent=True)
+        return lent
+
+    def borrow(self, name: str, lent: Pinned) -> None:
+        try:
+            self._frame(lent.frame.queryExecution().analyzed()).createOrReplaceTempView(name)
+        except Exception as error:
+            raise unmasked(error) from error
+        self._pinned[name] = lent
+
+    def release(self, lent: Pinned) -> None:
+        if lent.kept is not None:
+            with suppress(*no_answer()):
+                lent.kept.cacheBuilder().clearCache(False)
+
     def unpin(self, name: str) -> None:
-        kept = self._pinned.pop(name, None)
+        pinned = self._pinned.pop(name, None)
         with suppress(*no_answer()):
             self._spark.catalog.dropTempView(name)
-            if kept is not None:
-                kept.cacheBuilder().clearCache(False)
+        if pinned is not None and not pinned.lent:
+            self.release(pinned)
 
     def write(self, sql: str, settings: Mapping[str, str]) -> Written:
-        if all(kept is None for kept in self._pinned.values()):
+        if all(pinned.kept is None for pinned in self._pinned.values()):
             # Literals on the driver are the same each time MERGE reads them: it need not copy them first.
             settings = {MATERIALIZE: "none", **settings}
         # Left behind, the transaction identifier would make later writes vanish without a word.

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import EngineError
 from ..reading.relations import Columns, Kind, View
+
+if TYPE_CHECKING:
+    from .shared_feeds import SharedFeeds
 
 DESCRIBE = "DESCRIBE QUERY "
 """Columns of a query without running it. Positions in errors are those of the query, shifted by this on line 1."""
@@ -85,7 +88,11 @@ class SqlError(EngineError):
 
 
 class Engine(Protocol):
-    """Every method may raise SqlError."""
+    """Every method may raise SqlError. feeds: what the sessions of this process have read of change feeds, if they can
+    have it in common: then the engine is a Lender too."""
+
+    @property
+    def feeds(self) -> SharedFeeds | None: ...
 
     def steady(self) -> AbstractContextManager[None]:
         """Within it, tables may be answered for, and read, as they were at any moment since it began: whoever reads

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import cast
 
 from ..algebra.clock import CLOCK
 from ..changes.derivation import Derivation, Feed
 from ..names import PREFIX
 from ..pipeline import Model
-from ..sparksql.reads import net_change, net_difference
+from ..sparksql.reads import narrowed, net_change, net_difference
 from ..sparksql.statements import explained
 from .engine import Engine, SqlError
+from .shared_feeds import Lender, Wanted
 from .sources import Change, Lost, has_no_feed, is_unreadable
 from .spec import Spec
 
@@ -74,12 +76,27 @@ class Incremental:
         if change.feed:
             try:
                 with self._engine.reading(change.size, change.rows):
-                    return self.pin(feed.name, explained(feed.why, net_change(feed, change.span)))
+                    return self._pin_net(feed, change)
             except SqlError as error:
                 if not has_no_feed(error):
                     raise
         with self._engine.reading(None):
             return self.pin(feed.name, explained(feed.why, net_difference(feed, change.span)), few=False)
+
+    def _pin_net(self, feed: Feed, change: Change) -> int:
+        def query(columns: Collection[str]) -> str:
+            return explained(feed.why, net_change(replace(feed, columns=tuple(sorted(columns))), change.span))
+
+        if self._engine.feeds is None or not change.table:
+            return self.pin(feed.name, query(feed.columns))
+        span, name = change.span, self.name(feed.name)
+        wanted = Wanted(
+            change.table, span.before, span.after, frozenset(feed.columns), query,
+            lambda relation: explained(feed.why, narrowed(relation, feed.columns)),
+        )  # fmt: skip
+        self._pins.append(name)
+        self.rows[feed.name] = self._engine.feeds.pin(cast(Lender, self._engine), name, wanted, few=self.few)
+        return self.rows[feed.name]
 
     def pin(self, relation: str, sql: str, *, few: bool | None = None) -> int:
         name = self.name(relation)

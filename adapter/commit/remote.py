@@ -20,6 +20,9 @@ Execute = Callable[[str], tuple[list[str], list[tuple[Any, ...]]]]
 class SqlEngine:
     """execute: runs a statement on a connection that no other refresh uses at the same time."""
 
+    feeds = None
+    """What is cached has a name in one session alone."""
+
     def __init__(self, execute: Execute, sent: Callable[[str], None] = lambda _: None) -> None:
         self._run, self._sent = execute, sent
 

@@ -38,7 +38,7 @@ class Change:
     """What lies between two versions of a source. rows: by the table's own count, None if it does not say;
     feed: whether the change feed covers it; only_came: whether no row left; row_size: bytes of a row in the data files
     that were added, None if these do not say; size: bytes that reading the feed is counted for, None where nothing says
-    it."""
+    it; table: which one it is of, the same for all who read it, empty where nothing says it."""
 
     span: Span
     rows: int | None
@@ -46,6 +46,7 @@ class Change:
     only_came: bool = False
     row_size: float | None = None
     size: int | None = None
+    table: str = ""
 
 
 def grown(changes: Mapping[str, Change]) -> frozenset[str]:
@@ -84,16 +85,16 @@ def change_of(engine: Engine, now: Table, then: Consumed) -> Change | Lost | Non
         return Lost(now.name, f"it was dropped and recreated (its table id was {then.id} and is {now.id})")
     if now.version == then.version:
         return None
-    span = Span(then.version, now.version)
+    span, table = Span(then.version, now.version), f"{now.path} {now.id}"
     if commits is None:
-        return Change(span, None, now.has_change_feed)
+        return Change(span, None, now.has_change_feed, table=table)
     if not any(c.changes_data for c in commits):
         return None
     rows = None if any(c.rows is None for c in commits) else sum(c.rows or 0 for c in commits)
     added = sum(c.file_rows for c in commits)
     row_size = sum(c.file_bytes for c in commits) / added if added else None
     size = sum(counted(c.feed_bytes, max(c.rows or 0, c.file_rows)) for c in commits) if rows is not None else None
-    return Change(span, rows, now.has_change_feed, not any(c.removes for c in commits), row_size, size)
+    return Change(span, rows, now.has_change_feed, not any(c.removes for c in commits), row_size, size, table)
 
 
 def commits_between(engine: Engine, now: Table, after: int, until: int, most: int | None) -> list[Commit] | None:

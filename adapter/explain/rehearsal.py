@@ -76,6 +76,8 @@ def rehearse(spec: Spec, engine: Engine, seen: Seen, decision: Decision, case: C
 class NotingEngine:
     """Reads tables' descriptions and logs as they are; computes and writes nothing."""
 
+    feeds = None
+
     def __init__(self, engine: Engine, case: Case) -> None:
         self._engine, self._case = engine, case
         self.statements: list[Statement] = []

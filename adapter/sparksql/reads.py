@@ -79,6 +79,11 @@ def net_change(feed: Feed, span: Span) -> exp.Expression:
     return tree
 
 
+def narrowed(relation: str, columns: tuple[str, ...]) -> exp.Expression:
+    """The same from a relation that has more columns of it."""
+    return summed(exp.Select(expressions=[exp.Star()], from_=exp.From(this=table(relation))), columns)
+
+
 def net_difference(feed: Feed, span: Span, read: Callable[[str, int], exp.Expression] = at_version) -> exp.Expression:
     """The same from two versions of a table that has no change feed: both are read whole."""
     sides = []

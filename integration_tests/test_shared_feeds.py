@@ -1,0 +1,113 @@
+"""Models that stand on one table read its change feed once."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from dbt_spark_dynamic.commit.classic import ClassicEngine
+from dbt_spark_dynamic.commit.outcome import Code
+from dbt_spark_dynamic.commit.refresh import refresh
+from dbt_spark_dynamic.commit.spec import LostHistoryPolicy, Spec
+from integration_tests.maintained import Maintained
+
+MODELS = {
+    "narrow": "SELECT customer FROM sales WHERE customer > 1",
+    "wide": "SELECT id, customer, amount FROM sales WHERE amount > 1",
+    "groups": "SELECT customer, COUNT(*) AS n, SUM(amount) AS amount FROM sales GROUP BY customer",
+    "days": "SELECT day, COUNT(*) AS n FROM sales GROUP BY day",
+    "number": "SELECT COUNT(*) AS n FROM sales",
+    "joined": "SELECT s.id, c.name FROM sales AS s LEFT JOIN customers AS c ON s.customer = c.customer",
+}
+
+CHANGES = (
+    "INSERT INTO sales SELECT id, id % 7, id % 3, NULL FROM RANGE(500, 530)",
+    "UPDATE sales SET customer = NULL WHERE id % 11 = 0",
+    "DELETE FROM sales WHERE id % 5 = 1",
+    "MERGE INTO sales AS t USING (SELECT id, -id AS amount FROM RANGE(20)) AS s ON t.id = s.id "
+    "WHEN MATCHED AND s.id > 9 THEN DELETE WHEN MATCHED THEN UPDATE SET amount = s.amount "
+    "WHEN NOT MATCHED THEN INSERT (id, amount) VALUES (s.id, s.amount)",
+    "UPDATE customers SET name = 'x'",
+    "UPDATE sales SET day = day",
+)
+
+
+@pytest.fixture
+def sales(maintained: Maintained) -> Maintained:
+    maintained.sql(
+        "CREATE TABLE sales USING delta AS SELECT id, id % 7 AS customer, id % 5 AS amount, "
+        "DATE '2026-01-01' + CAST(id % 3 AS INT) AS day FROM RANGE(200)"
+    )
+    maintained.sql("CREATE TABLE customers USING delta AS SELECT id AS customer, UUID() AS name FROM RANGE(5)")
+    ClassicEngine(maintained.session).feeds.forget()
+    for name, sql in MODELS.items():
+        maintained.refresh(name, sql=sql)
+    return maintained
+
+
+def feeds_read(maintained: Maintained, name: str) -> int:
+    """How often the last statements read the change feed of that table."""
+    return sum(s.lower().count(f"table_changes('{maintained.schema}.{name}'") for s in maintained.statements)
+
+
+def read_by_each(sales: Maintained) -> list[int]:
+    read = []
+    for name in MODELS:
+        outcome = sales.refresh(name)
+        assert outcome.code in (Code.INCREMENTAL, Code.NO_CHANGE), outcome.line()
+        assert sales.difference(name) == 0, name
+        read.append(feeds_read(sales, "sales"))
+    return read
+
+
+@pytest.mark.parametrize("few", [5_000, 3])
+def test_a_feed_is_read_once_for_all_models(sales: Maintained, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """Whether its rows are literals on the driver or are kept by Spark."""
+    monkeypatch.setattr("dbt_spark_dynamic.commit.classic.FEW", few)
+    sales.sql(CHANGES[0])
+    assert read_by_each(sales) == [1, 1, 0, 1, 0, 0], "each with a column that nobody needed before reads it again"
+    for change in CHANGES[1:]:
+        sales.sql(change)
+        assert read_by_each(sales) == [int("sales" in change), 0, 0, 0, 0, 0], change
+
+
+def test_several_changes_at_once(sales: Maintained) -> None:
+    for change in CHANGES:
+        sales.sql(change)
+    sales.refresh("groups")
+    # The others are brought to the same state from an older one than this.
+    sales.sql(CHANGES[2].replace("1", "2"))
+    read_by_each(sales)
+
+
+def test_a_column_that_is_dropped(sales: Maintained) -> None:
+    sales.sql("ALTER TABLE sales SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    sales.sql(CHANGES[0])
+    read_by_each(sales)
+    sales.sql("ALTER TABLE sales DROP COLUMN day")
+    sales.sql(CHANGES[2])
+    for name in ("narrow", "wide", "groups", "number"):
+        outcome = sales.refresh(name, on_lost_history=LostHistoryPolicy.RECOMPUTE)
+        assert sales.difference(name) == 0, outcome.line()
+
+
+def test_models_side_by_side(sales: Maintained) -> None:
+    """In sessions of their own, as dbt's threads have them."""
+    sales.sql(CHANGES[1])
+    sales.sql(CHANGES[2])
+    found: dict[str, str] = {}
+
+    def bring(name: str) -> None:
+        session = sales.session.newSession()
+        session.sql(f"USE {sales.schema}")
+        spec = Spec(target=f"{sales.schema}.{name}", sql=MODELS[name], place=name)
+        found[name] = refresh(spec, ClassicEngine(session)).code.value
+
+    threads = [threading.Thread(target=bring, args=(name,)) for name in MODELS]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(found) == set(MODELS) and set(found.values()) == {Code.INCREMENTAL.value}
+    assert [sales.difference(name) for name in MODELS] == [0] * len(MODELS)
