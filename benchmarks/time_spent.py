@@ -28,7 +28,7 @@ class TimedEngine:
         return getattr(self._engine, name)
 
     def pin(self, name: str, sql: str, *, few: bool) -> int:
-        with self._timing(FEEDS if "TABLE_CHANGES" in sql.upper() else name.removeprefix(PREFIX)):
+        with self._timing(FEEDS if "'readChangeFeed'" in sql else name.removeprefix(PREFIX)):
             return self._engine.pin(name, sql, few=few)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:

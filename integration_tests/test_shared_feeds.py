@@ -48,7 +48,7 @@ def sales(maintained: Maintained) -> Maintained:
 
 def feeds_read(maintained: Maintained, name: str) -> int:
     """How often the last statements read the change feed of that table."""
-    return sum(s.lower().count(f"table_changes('{maintained.schema}.{name}'") for s in maintained.statements)
+    return sum(s.count(f"`{name}` WITH ('readChangeFeed'") for s in maintained.statements)
 
 
 def read_by_each(sales: Maintained) -> list[int]:
