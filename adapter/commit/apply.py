@@ -178,8 +178,9 @@ class Applier:
         return tell
 
     def _pin(self, work: Incremental, name: str, told: Told, *, few: bool | None = None) -> int:
+        # More than a few may be joined with large tables in a way that only adaptive execution sees to be wrong.
         # Partials are of all rows that there are, and what is due by the clock is of more rows than came.
-        moved = work.rows_in if name != PARTIALS and work.rows_in else None
+        moved = work.rows_in if work.few and work.rows_in and name != PARTIALS else None
         with self.engine.reading(told.reads, moved):
             return work.pin(name, told.sql, few=few)
 

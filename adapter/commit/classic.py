@@ -55,7 +55,7 @@ tables at 330 MB a seventh."""
 MANY = 200_000
 """Rows up to which, where no more of them are grouped and joined, a statement is planned once, however large the tables
 that they are looked up in. Measured on two cores over 330 MB, with 1,200, 12,000 and 120,000 changed rows: their feed
-is netted in less than half of the time, and what joins them with four tables takes a quarter less."""
+is netted in less than half of the time, and what joins the fewest with four tables takes a quarter less."""
 
 MOST_TASKS = 32
 """Of each stage of a statement that is planned once, where nothing puts short ones together afterwards."""
