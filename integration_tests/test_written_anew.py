@@ -75,7 +75,8 @@ def test_most_rows_of_the_table_are_to_be_made_again(sales: Maintained) -> None:
 
 def test_a_small_result_of_which_no_change_was_timed(maintained: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
     """What its change plan does tells beforehand; of a few keys it does not."""
-    monkeypatch.setattr("dbt_spark_dynamic.commit.costs.LARGE", 50_000)
+    for least in ("LARGE", "SMALL"):
+        monkeypatch.setattr(f"dbt_spark_dynamic.commit.costs.{least}", 50_000)
     monkeypatch.setattr("dbt_spark_dynamic.commit.costs.RELATION", 60)
     maintained.sql("CREATE TABLE sales USING delta AS SELECT id, id % 100 AS customer, RAND(7) AS r FROM RANGE(20000)")
     maintained.refresh("m", sql="SELECT customer, MAX_BY(id, r) AS id FROM sales GROUP BY customer")
