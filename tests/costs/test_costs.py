@@ -21,6 +21,7 @@ from dbt_spark_dynamic.commit.costs import (
     Slowness,
     Source,
     Took,
+    bars_of,
     changed_of,
     dear_at_sight,
     expected,
@@ -145,6 +146,19 @@ def test_what_changed_of_several_sources() -> None:
     assert changed_of([Source("a", 1000, 50, 100.0)]) == Changed(50, 50, 1.0, "a"), "rows that changed five times"
     assert changed_of([Source("a", 1000)]) is None
     assert changed_of([Source("a", 1000, 5, 100.0), Source("b", 1000, 5)]) is None, "nothing says how large b's are"
+
+
+def test_whether_it_has_become_quicker_is_seen_rarely_where_that_is_dear() -> None:
+    size, changed = 3 * 2**30, Changed(1_000, 10**6, 0.001)
+    dear = Past(Took(40.0, size, 1.0), Took(80.0, size, 0.001))
+    cheap = Past(Took(4.0, size, 1.0), Took(8.0, size, 0.001))
+
+    def anew(past: Past, refresh: int) -> bool:
+        return any(why_anew(past, size, changed, BY_KEY, bar) for bar in bars_of(1000, refresh))
+
+    assert [n for n in range(1, 129) if not anew(cheap, n)] == list(range(8, 129, 8))
+    assert [n for n in range(1, 129) if not anew(dear, n)] == [64, 128]
+    assert bars_of(0, 1) == bars_of(2**40, 1) == (OF_TABLES,)
 
 
 def test_a_timing_that_cannot_be_is_left_out() -> None:
