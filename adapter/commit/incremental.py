@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -87,21 +87,24 @@ class Incremental:
         def query(columns: Collection[str]) -> str:
             return explained(feed.why, net_change(replace(feed, columns=tuple(sorted(columns))), change.span))
 
-        if self._engine.feeds is None or not change.table:
+        feeds = self._engine.feeds
+        if feeds is None or not change.table:
             return self.pin(feed.name, query(feed.columns))
-        span, name = change.span, self.name(feed.name)
+        span, engine = change.span, cast(Lender, self._engine)
         wanted = Wanted(
             change.table, span.before, span.after, frozenset(feed.columns), query,
             lambda relation: explained(feed.why, narrowed(relation, feed.columns)),
         )  # fmt: skip
-        self._pins.append(name)
-        self.rows[feed.name] = self._engine.feeds.pin(cast(Lender, self._engine), name, wanted, few=self.few)
-        return self.rows[feed.name]
+        return self._pinned(feed.name, lambda name: feeds.pin(engine, name, wanted, few=self.few))
 
     def pin(self, relation: str, sql: str, *, few: bool | None = None) -> int:
+        return self._pinned(relation, lambda name: self._engine.pin(name, sql, few=self.few if few is None else few))
+
+    def _pinned(self, relation: str, pin: Callable[[str], int]) -> int:
+        """pin: given the session's name, computes the relation and says how many rows it has."""
         name = self.name(relation)
         self._pins.append(name)
-        self.rows[relation] = self._engine.pin(name, sql, few=self.few if few is None else few)
+        self.rows[relation] = pin(name)
         return self.rows[relation]
 
     def lost_by(self, error: SqlError) -> Lost | None:

@@ -80,7 +80,7 @@ class SharedFeeds:
         self._kept: OrderedDict[Key, Kept] = OrderedDict()
         self._needed: dict[str, frozenset[str]] = {}
         self._long: set[Key] = set()
-        self._guard = threading.RLock()
+        self._guard = threading.Lock()
         self._reading: defaultdict[Key, threading.Lock] = defaultdict(threading.Lock)
 
     def pin(self, engine: Lender, name: str, wanted: Wanted, *, few: bool) -> int:

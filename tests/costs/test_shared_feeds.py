@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -56,7 +55,9 @@ def wanted(columns: str, after: int = 2, table: str = "t") -> Wanted:
     def query(of: frozenset[str]) -> str:
         return "FILES " + "".join(sorted(of))
 
-    narrowed: Callable[[str], str] = lambda relation: f"{relation} {columns}"  # noqa: E731
+    def narrowed(relation: str) -> str:
+        return f"{relation} {columns}"
+
     return Wanted(table, 1, after, frozenset(columns), query, narrowed)
 
 
