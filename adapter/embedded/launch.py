@@ -88,6 +88,15 @@ def silence_pyspark() -> None:
     from warning of a pandas that nothing here uses, as it does in every process that finds a new one installed."""
     logging.getLogger("SQLQueryContextLogger").disabled = True
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    # py4j logs to the root logger where Java ends between two of its answers.
+    logging.getLogger().addFilter(_is_news)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """False for a traceback of py4j's that Java is gone, which is said in a sentence (`ended`)."""
+    from py4j.protocol import Py4JNetworkError
+
+    return not (record.exc_info and isinstance(record.exc_info[1], Py4JNetworkError))
 
 
 @contextmanager
