@@ -7,6 +7,7 @@ takes what building it took. Nothing here asks Spark; seconds are of wall time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,9 @@ table that reads them whole several times takes two to four times as long as a r
 
 LITTLE = 0.05
 """Share of the rows that is little."""
+
+ALIKE, LEAST = 4, 1e-7
+"""Shares less than so many times one another take about as long; and the share that all smaller ones count as."""
 
 AGAIN, AT_LAST = 8, 64
 """One refresh in so many is by change although a small table is sooner written anew: it may have become quicker, and
@@ -130,12 +134,11 @@ class Took:
 
 @dataclass(frozen=True)
 class Past:
-    """What earlier refreshes of a table took: the last that computed and wrote everything, and the last by change,
-    where little changed and where much did."""
+    """What earlier refreshes of a table took: the last that computed and wrote everything, and by change the last of
+    each size, the smaller ones first: shares that are less than four times one another are of a size."""
 
     anew: Took | None = None
-    little: Took | None = None
-    much: Took | None = None
+    by_change: tuple[Took, ...] = ()
 
     def then(self, took: Took, *, anew: bool) -> Past:
         """With one more refresh."""
@@ -143,21 +146,21 @@ class Past:
             return self
         if anew:
             return replace(self, anew=took)
-        return replace(self, little=took) if took.share < LITTLE else replace(self, much=took)
-
-    @property
-    def by_change(self) -> tuple[Took, ...]:
-        return tuple(took for took in (self.little, self.much) if took is not None)
+        took = replace(took, share=max(took.share, LEAST))
+        others = (t for t in self.by_change if not took.share / ALIKE < t.share < took.share * ALIKE)
+        return replace(self, by_change=tuple(sorted((*others, took), key=lambda t: t.share)))
 
     @property
     def is_slow_by_change(self) -> bool:
         """Whether a refresh took more than half of computing anew although little had changed."""
-        anew, little = self.anew, self.little
-        return anew is not None and little is not None and little.seconds > anew.of(little.size) / 2
+        anew = self.anew
+        return anew is not None and any(
+            took.seconds > anew.of(took.size) / 2 for took in self.by_change if took.share < LITTLE
+        )
 
     def tells(self, share: float) -> bool:
         """Whether a refresh by so few changed rows was timed: what more took says nothing of a fourth of them."""
-        return any(took.share <= 4 * share for took in self.by_change)
+        return any(took.share <= ALIKE * share for took in self.by_change)
 
 
 @dataclass(frozen=True)
@@ -224,14 +227,44 @@ def expected(past: Past, size: int, share: float, untimed: Slowness) -> Expected
     if past.anew is None or size <= 0:
         return None
     anew = past.anew.of(size)
-    least = past.little.seconds if past.little is not None else untimed.at_all * anew
-    if past.much is None:
-        return Expected(least + untimed.of_all * anew * share, anew)
-    much = past.much.of(size)
-    if past.little is None:
-        least = min(least, much)
-    # Timed on another day, little may have taken longer than much.
-    return Expected(least + max(0.0, much - least) * share / past.much.share, anew)
+    timed = _timed(past.by_change, size)
+    if not timed:
+        return Expected((untimed.at_all + untimed.of_all * share) * anew, anew)
+    least = timed[0][1] if timed[0][0] < LITTLE else min(untimed.at_all * anew, timed[0][1])
+    points = [(0.0, least), *timed]
+    above = next((i for i, (known, _) in enumerate(points) if known > share), None)
+    if above is not None:
+        return Expected(_on_line(points[above - 1], points[above], share), anew)
+    (last, time), before = points[-1], points[-2]
+    if last >= LITTLE:
+        return Expected(_on_line(before, points[-1], share), anew)
+    more = time + untimed.of_all * anew * (share - last)
+    return Expected(max(more, _on_curve(before, points[-1], share)), anew)
+
+
+def _timed(by_change: Iterable[Took], size: int) -> list[tuple[float, float]]:
+    """Shares, and seconds that do not fall: of two days, the one on which less changed may have been the slower one."""
+    found: list[tuple[float, float]] = []
+    for took in by_change:
+        # What little takes is for the most part what its statements take, however large the tables are.
+        time = took.seconds if took.share < LITTLE else took.of(size)
+        found.append((took.share, max([time, *(t for _, t in found[-1:])])))
+    return found
+
+
+def _on_line(one: tuple[float, float], other: tuple[float, float], share: float) -> float:
+    (s, time), (t, more) = one, other
+    return time + (more - time) * (share - s) / (t - s)
+
+
+def _on_curve(one: tuple[float, float], other: tuple[float, float], share: float) -> float:
+    """Seconds of a larger share, where ten times the rows take so many times as long again as they did from the one to
+    the other: keys here and there lie in ever fewer files that have none yet, so that it is no line."""
+    (s, time), (t, more) = one, other
+    if s <= 0 or time <= 0:
+        return more
+    power = min(1.0, math.log(more / time) / math.log(t / s))
+    return more * (share / t) ** power
 
 
 def why_anew(past: Past, size: int, changed: Changed | None, untimed: Slowness, bar: Bar) -> str | None:

@@ -114,13 +114,15 @@ class Entry:
                 return None
             fields["columns"] = tuple((n, t) for n, t in fields["columns"])
             fields["sources"] = {name: Consumed(**c) for name, c in fields["sources"].items()}
-            took = {name: Took(**t) for name, t in fields.get("past", {}).items() if t is not None}
+            past = fields.get("past", {})
+            anew = Took(**past["anew"]) if past.get("anew") is not None else None
+            fields["past"] = Past(anew, tuple(Took(**t) for t in past.get("by_change", ())))
             if (held := fields.get("partials")) is not None:
                 rows = held["rows"]
                 fields["partials"] = HeldRows(held["of"], tuple(map(tuple, rows)) if rows is not None else None)
             if (key := fields.get("expected_key")) is not None:
                 fields["expected_key"] = ExpectedKey(tuple(key["columns"]), key["holds"], key.get("found", False))
-            return cls(**{**fields, "past": Past(**took)})
+            return cls(**fields)
         except (ValueError, KeyError, TypeError):
             return None
 

@@ -46,14 +46,14 @@ def test_rows_that_only_came_are_first_looked_at() -> None:
 
 def test_earlier_refreshes_say_what_is_cheaper() -> None:
     """90 % of the rows took less by change than everything took anew."""
-    quick = Past(much=Took(12.0, 10_000_000 * 20, 0.9))
+    quick = Past(by_change=(Took(12.0, 10_000_000 * 20, 0.9),))
     assert decided(updated=9_000_000, past=quick).code is Code.INCREMENTAL
 
 
 def test_a_small_table_is_written_anew_where_little_took_longer_than_everything() -> None:
     """Rows that only came count too; but a fourth of them are by change, and so is one refresh in eight, or in 64 where
     that takes some seconds more."""
-    slow = Past(little=Took(31.0, 10_000_000 * 20, 0.009))
+    slow = Past(by_change=(Took(31.0, 10_000_000 * 20, 0.009),))
     for changes in ({"updated": 90_000}, {"inserted": 90_000}, {"updated": 25_000}):
         found = decided(past=slow, **changes)
         assert (found.code, found.rewrite) == (Code.RECOMPUTE, True)
@@ -62,7 +62,7 @@ def test_a_small_table_is_written_anew_where_little_took_longer_than_everything(
     assert decided(past=slow, updated=90_000, sequence=63).code is Code.INCREMENTAL
     assert decided(past=slow, updated=90_000, sequence=7).code is Code.RECOMPUTE
     assert decided(past=slow, updated=90_000, size=LARGE).code is Code.INCREMENTAL
-    assert decided(past=Past(little=Took(24.0, 10_000_000 * 20, 0.009)), updated=90_000).code is Code.INCREMENTAL
+    assert decided(past=Past(by_change=(Took(24.0, 10_000_000 * 20, 0.009),)), updated=90_000).code is Code.INCREMENTAL
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_the_ledger_carries_what_earlier_refreshes_took() -> None:
     built = Position(ENTRY, 1, commit=COMMIT)
     assert (built.past, built.rows) == (Past(anew=Took(4.0, 500, 1.0)), 90)
     merged = Position(replace(ENTRY, technique="merge", past=built.past, rows=90, share=0.5), 2, commit=COMMIT)
-    assert (merged.past, merged.rows) == (Past(Took(4.0, 500, 1.0), much=Took(4.0, 500, 0.5)), 93)
+    assert (merged.past, merged.rows) == (Past(Took(4.0, 500, 1.0), (Took(4.0, 500, 0.5),)), 93)
     inserted = Position(replace(ENTRY, technique="append", past=merged.past, rows=93, share=0.9), 3, commit=COMMIT)
     assert (inserted.past, inserted.rows) == (merged.past, 96)
 
@@ -151,7 +151,7 @@ def test_a_difference_is_a_timing_where_there_is_no_other() -> None:
 
 
 def test_an_entry_that_was_written_before_refreshes_were_timed_can_be_read() -> None:
-    entry = replace(ENTRY, past=Past(anew=Took(4.0, 500, 1.0), little=Took(1.0, 500, 0.01)))
+    entry = replace(ENTRY, past=Past(Took(4.0, 500, 1.0), (Took(1.0, 500, 0.01),)))
     held = replace(entry, query="SELECT '${env:HOME}'", partials=HeldRows("of", (("a", None, 3), ())))
     for written in (entry, held, replace(held, partials=HeldRows("of", None))):
         assert Entry.read(written.settings()[USER_METADATA]) == written
