@@ -7,6 +7,8 @@ puts them in a better order; in a change plan there are unions between the joins
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from sqlglot import exp
 
@@ -17,52 +19,89 @@ from .transform import with_children
 Equality = tuple[Expr, Expr, bool]
 
 
+@dataclass
+class Chain:
+    """Relations that inner joins join with one another, and the conditions that none of these joins has yet.
+    equalities: either way round; others: whatever else has to be true of their rows."""
+
+    links: list[Node] = field(default_factory=list)
+    equalities: list[Equality] = field(default_factory=list)
+    others: list[Expr] = field(default_factory=list)
+
+    def conditions_of(self, join: Join) -> None:
+        self.equalities += join.equalities
+        self.others += conjuncts(join.residual) if join.residual is not None else []
+
+    def between(self, left: Node, right: Node) -> list[Equality]:
+        """By which the two are joined, those of the left side first."""
+        found = []
+        for l, r, safe in self.equalities:
+            if not l.columns or not r.columns:
+                continue
+            if l.columns <= left.column_set and r.columns <= right.column_set:
+                found.append((l, r, safe))
+            elif r.columns <= left.column_set and l.columns <= right.column_set:
+                found.append((r, l, safe))
+        return found
+
+    def joined(self, left: Node, right: Node) -> Join:
+        """The join of both by all the conditions that they can meet, which are no longer to be met then."""
+        met = left.column_set | right.column_set
+        mine = self.between(left, right)
+        now = [e for e in self.equalities if e[0].columns | e[1].columns <= met]
+        residual = [e for e in self.others if e.columns <= met]
+        for l, r, safe in now:
+            if (l, r, safe) not in mine and (r, l, safe) not in mine:
+                kind = exp.NullSafeEQ if safe else exp.EQ
+                residual.append(Expr.of(kind(this=operand(l.tree), expression=operand(r.tree))))
+        self.equalities = [e for e in self.equalities if e not in now]
+        self.others = [e for e in self.others if not e.columns <= met]
+        return Join(left, right, tuple(mine), conjunction(residual))
+
+
 def connected(node: Node) -> Node:
     """The same relation, names and order of columns too."""
     made: dict[int, Node] = {}
 
     def of(node: Node) -> Node:
         if id(node) not in made:
-            made[id(node)] = _joined(node, of) if _is_inner(node) else _over(node, tuple(map(of, node.children)))
+            made[id(node)] = _joined(node, of) if is_inner(node) else _over(node, tuple(map(of, node.children)))
         return made[id(node)]
 
-    return _in_order(of(node), node.columns)
+    return in_order(of(node), node.columns)
 
 
-def _is_inner(node: Node) -> bool:
+def is_inner(node: Node) -> TypeGuard[Join]:
     return isinstance(node, Join) and node.kind is JoinKind.INNER and node.as_of is None
 
 
 def _over(node: Node, children: tuple[Node, ...]) -> Node:
     if isinstance(node, UnionAll):
         # Its inputs are matched by position.
-        children = tuple(_in_order(new, old.columns) for new, old in zip(children, node.children, strict=True))
+        children = tuple(in_order(new, old.columns) for new, old in zip(children, node.children, strict=True))
     return with_children(node, children)
 
 
-def _in_order(node: Node, names: tuple[str, ...]) -> Node:
+def in_order(node: Node, names: tuple[str, ...]) -> Node:
     return node if node.columns == names else Project(node, tuple(zip(names, columns(names), strict=True)))
 
 
 def _joined(node: Node, of: Callable[[Node], Node]) -> Node:
-    leaves: list[Node] = []
-    equalities: list[Equality] = []
-    others: list[Expr] = []
-    _flatten(node, leaves, equalities, others)
-    joined, *waiting = map(of, _by_keys(leaves, equalities))
-    for leaf in waiting:
-        joined, equalities, others = _with(joined, leaf, equalities, others)
+    chain = Chain()
+    _take_apart(node, chain)
+    joined, *waiting = map(of, _by_keys(chain.links, chain.equalities))
+    for link in waiting:
+        joined = chain.joined(joined, link)
     return joined
 
 
-def _flatten(node: Node, leaves: list[Node], equalities: list[Equality], others: list[Expr]) -> None:
-    if not (isinstance(node, Join) and _is_inner(node)):
-        leaves.append(node)
+def _take_apart(node: Node, chain: Chain) -> None:
+    if not is_inner(node):
+        chain.links.append(node)
         return
     for side in node.children:
-        _flatten(side, leaves, equalities, others)
-    equalities += node.equalities
-    others += conjuncts(node.residual) if node.residual is not None else []
+        _take_apart(side, chain)
+    chain.conditions_of(node)
 
 
 def _by_keys(leaves: list[Node], equalities: Iterable[Equality]) -> list[Node]:
@@ -82,25 +121,3 @@ def _by_keys(leaves: list[Node], equalities: Iterable[Equality]) -> list[Node]:
         ordered.append(leaf)
         met |= leaf.column_set
     return ordered
-
-
-def _with(
-    left: Node, right: Node, equalities: Iterable[Equality], others: Iterable[Expr]
-) -> tuple[Join, list[Equality], list[Expr]]:
-    """The join of both by all the conditions that they can meet, and the conditions that are left."""
-    met = left.column_set | right.column_set
-    mine: list[Equality] = []
-    residual = [e for e in others if e.columns <= met]
-    later: list[Equality] = []
-    for l, r, safe in equalities:
-        if l.columns <= left.column_set and r.columns <= right.column_set:
-            mine.append((l, r, safe))
-        elif r.columns <= left.column_set and l.columns <= right.column_set:
-            mine.append((r, l, safe))
-        elif l.columns | r.columns <= met:
-            kind = exp.NullSafeEQ if safe else exp.EQ
-            residual.append(Expr.of(kind(this=operand(l.tree), expression=operand(r.tree))))
-        else:
-            later.append((l, r, safe))
-    join = Join(left, right, tuple(mine), conjunction(residual))
-    return join, later, [e for e in others if not e.columns <= met]

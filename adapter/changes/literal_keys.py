@@ -8,15 +8,34 @@ together. Each condition follows from the semi-join or the inner join beside it,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, cast, one_of, operand
-from ..algebra.nodes import Filter, Join, JoinKind, Named, Node, Project, Scan, Semi, Time, scans
+from ..algebra.nodes import (
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Semi,
+    Time,
+    UnionAll,
+    scans,
+)
 from ..algebra.transform import rebuild, remembered, with_children
 from .column_types import Types, type_of
+from .restrict import push
+
+SHORT = 100_000
+"""Rows of a computed relation up to which it is handed to all who read a table, as a semi-join before other joins:
+Spark takes 10 MB for short enough, and keys have a few dozen bytes."""
 
 FEW_KEYS = 16
 """Keys up to which each is compared with `=`, whatever the types of the two sides."""
@@ -50,9 +69,12 @@ Known = Callable[[Named, str], Values | None]
 """The values in a column of a relation that is computed already; None if they are not known."""
 
 
-def with_literal_keys(node: Node, known: Known, small: Collection[str], types: Types) -> Node:
+def with_literal_keys(
+    node: Node, known: Known, small: Collection[str], types: Types, short: Callable[[str], bool] = lambda _: False
+) -> Node:
     """The same rows, with fewer of them read. small: tables that are sooner read whole than their files looked at;
-    types: of the tables' columns."""
+    types: of the tables' columns; short: whether a computed relation is handed to all who read a table sooner than they
+    sort it."""
 
     def is_large(n: Node) -> bool:
         return any(s.source not in small for s in scans(n))
@@ -62,13 +84,24 @@ def with_literal_keys(node: Node, known: Known, small: Collection[str], types: T
             asked = ((e, known(n.keys, k)) for e, k in n.pairs)
             return with_children(n, (_among(n.child, asked, types), n.keys))
         if isinstance(n, Join) and n.kind is JoinKind.INNER:
-            left, right = n.left, n.right
-            if is_large(left):
-                left = _among(left, ((l, _values(n.right, r, known)) for l, r, _ in n.equalities), types)
-            if is_large(right):
-                right = _among(right, ((r, _values(n.left, l, known)) for l, r, _ in n.equalities), types)
-            return with_children(n, (left, right))
+            sides = list(n.children)
+            for here, there in ((0, 1), (1, 0)):
+                if is_large(n.children[here]):
+                    asked_of = [(e[here], computed_as(n.children[there], e[there])) for e in n.equalities]
+                    sides[here] = side_of(n.children[here], n.children[there], asked_of)
+            return with_children(n, tuple(sides))
         return n
+
+    def side_of(side: Node, other: Node, asked_of: list[tuple[Expr, tuple[Named, str] | None]]) -> Node:
+        """The side of a join, less rows that meet nothing on the other one."""
+        pairs = [(e, *found) for e, found in asked_of if found is not None and e.columns]
+        values = [(e, known(relation, c)) for e, relation, c in pairs]
+        listed = any(v is not None and v.listed is not None for _, v in values)
+        if not (listed or _is_short_itself(other) or is_led_by_change(side)):
+            most = Counter(relation for _, relation, _ in pairs if short(relation.name)).most_common(1)
+            for relation, _ in most:
+                side = push(side, tuple((e, c) for e, r, c in pairs if r == relation), relation)
+        return _among(side, values, types)
 
     return rebuild(node, narrowed)
 
@@ -94,17 +127,10 @@ def read_whole(node: Node) -> frozenset[tuple[str, Time | None]]:
     sides = list(node.children)
     if isinstance(node, Join) and node.kind is JoinKind.INNER:
         for here, there in ((0, 1), (1, 0)):
-            met = (e[here].column is not None and _is_computed(node.children[there], e[there]) for e in node.equalities)
-            if any(met):
+            other = node.children[there]
+            if any(e[here].column is not None and computed_as(other, e[there]) for e in node.equalities):
                 sides.remove(node.children[here])
     return frozenset().union(*map(read_whole, sides))
-
-
-def _is_computed(node: Node, e: Expr) -> bool:
-    """Whether the values that a column of the node can have are known once a relation is computed."""
-    found: list[str] = []
-    _values(node, e, lambda relation, _: found.append(relation.name))
-    return bool(found)
 
 
 def _among(node: Node, pairs: Iterable[tuple[Expr, Values | None]], types: Types) -> Node:
@@ -141,18 +167,49 @@ def _literal(text: str, data_type: str) -> exp.Expression:
     return said if data_type == "string" else cast(Expr.of(said), data_type).tree
 
 
-def _values(node: Node, e: Expr, known: Known) -> Values | None:
-    """The values that a column of the node can have at the most."""
+@remembered
+def computed_as(node: Node, e: Expr) -> tuple[Named, str] | None:
+    """The computed relation, and the column of it, of which every value of a column is one; None if there is none."""
     if e.column is None:
         return None
     match node:
         case Named():
-            return known(node, e.column)
+            return node, e.column
         case Filter() | Semi():
-            return _values(node.child, e, known)
+            return computed_as(node.child, e)
         case Project():
-            return _values(node.child, dict(node.outputs)[e.column], known)
+            return computed_as(node.child, dict(node.outputs)[e.column])
         case Join(kind=JoinKind.INNER):
-            return _values(node.left if e.column in node.left.columns else node.right, e, known)
+            here = 0 if e.column in node.left.columns else 1
+            found = computed_as(node.children[here], e)
+            # What it is equal to has the same values, as far as rows are left.
+            equals = (q[1 - here] for q in node.equalities if q[here] == e)
+            others = (computed_as(node.children[1 - here], other) for other in equals)
+            return found or next((f for f in others if f is not None), None)
         case _:
             return None
+
+
+def _is_short_itself(node: Node) -> bool:
+    """Whether an engine sees that it has few rows: it is computed, but for what is chosen of it."""
+    while isinstance(node, Filter | Project):
+        node = node.child
+    return isinstance(node, Named)
+
+
+@remembered
+def is_led_by_change(node: Node) -> bool:
+    """Whether its rows are told from computed ones, so that it has few where those are few."""
+    match node:
+        case Named():
+            return True
+        case Filter() | Project() | Generate() | Semi():
+            return is_led_by_change(node.child)
+        case UnionAll():
+            return all(map(is_led_by_change, node.inputs))
+        case Join(kind=JoinKind.INNER):
+            return any(map(is_led_by_change, node.children))
+        case Join():
+            return is_led_by_change(node.left)
+        case _:
+            return False

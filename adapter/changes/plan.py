@@ -13,6 +13,7 @@ from ..algebra.nodes import Aggregate, Join, JoinKind, Named, Node, Semi, Time, 
 from ..errors import Bug
 from .additive import Added, Own, added
 from .affected import affected
+from .chains import Chaining
 from .change_plan import ChangePlan, Shape
 from .check import check
 from .column_types import Types
@@ -41,6 +42,7 @@ def plan(
     partials: Partials | None = None,
     held: bool = False,
     grown: frozenset[str] = frozenset(),
+    few: bool = True,
     simplified: bool = True,
 ) -> ChangePlan:
     """The change plan of a model for the sources that changed.
@@ -51,7 +53,7 @@ def plan(
     emission: when the results of its windows are made, for which its own table is read. large: sources of which what is
     asked for at both times is read once; types: as in `Derivation`. partials: what the model is made of, where the
     ledger is to keep that; held: whether it does already. grown: of the sources that changed, those
-    that no row left.
+    that no row left; few: whether so few rows changed that chains of joins begin at them.
     """
     d = Derivation(model, changed, frozenset(large), types or {}, grown)
     key = unique_key(model, keys)
@@ -77,7 +79,7 @@ def plan(
     else:
         result = Binding(CHANGE, net(tidy(change(model, d))), "net change of the result")
         plan_ = ChangePlan((), (), result, Shape.SIGNED, key, None)
-    return check(_gathered(plan_, d, tidy))
+    return check(_gathered(plan_, d, tidy, few=few))
 
 
 def _untouched(node: Node) -> Node:
@@ -113,7 +115,7 @@ def _additive(model: Node, found: Added, tidy) -> ChangePlan:
     return ChangePlan((), (), again, Shape.ADDITIVE, additions.key, found.falling, additions)
 
 
-def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
+def _gathered(plan_: ChangePlan, d: Derivation, tidy, *, few: bool) -> ChangePlan:
     """The plan with the bindings and feeds that its result really reads."""
     bindings = tuple(Binding(b.name, tidy(b.node), b.why) for b in d.bindings)
     read = _names_read(plan_.result.node) | ({plan_.affected.name} if plan_.affected else set())
@@ -124,6 +126,12 @@ def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
         if b.name in read:
             kept.insert(0, b)
             read |= _names_read(b.node)
+    if few:
+        chained = Chaining(d)
+        for b in kept:
+            chained.add(b)
+        plan_ = replace(plan_, result=replace(plan_.result, node=chained.begun(plan_.result.node)))
+        kept = chained.bindings
     last = [plan_.result.node, *([plan_.additions.rows] if plan_.additions else [])]
     once = slicing([*(b.node for b in kept), *last], d)
     for b in kept:

@@ -14,7 +14,7 @@ from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.column_types import Types
 from ..changes.derivation import Binding
-from ..changes.literal_keys import Values, asked_for, with_literal_keys
+from ..changes.literal_keys import SHORT, Values, asked_for, with_literal_keys
 from ..changes.partials import HELD as HELD_PARTIALS
 from ..changes.partials import PARTIALS
 from ..errors import TargetError
@@ -208,7 +208,10 @@ class Applier:
 
         def narrowed(node: Node) -> exp.Expression:
             measure(node)
-            known = with_literal_keys(node, lambda relation, c: measured.get((relation.name, c)), self.small, types)
+            known = with_literal_keys(
+                node, lambda relation, c: measured.get((relation.name, c)), self.small, types,
+                lambda relation: 0 < work.rows.get(relation, 0) <= SHORT,
+            )  # fmt: skip
             return renderer.query(known)
 
         return narrowed

@@ -77,10 +77,16 @@ class Seen:
         return found if found is not None and self.partials and found.of == name_of(self.partials) else None
 
     def plan(
-        self, changed: frozenset[str], grown: frozenset[str] = frozenset(), *, holds_rows: bool = True
+        self,
+        changed: frozenset[str],
+        grown: frozenset[str] = frozenset(),
+        *,
+        few: bool = True,
+        holds_rows: bool = True,
     ) -> ChangePlan:
         """How a change of these sources reaches the table. The model is not refused. grown: those of them that no row
-        left; holds_rows: whether the table has the rows of the SELECT, so that they may be told from it."""
+        left; few: whether few rows changed; holds_rows: whether the table has the rows of the SELECT, so that they may
+        be told from it."""
         assert self.model.node is not None
         return plan(
             self.model.node,
@@ -95,6 +101,7 @@ class Seen:
             partials=self.partials,
             held=self.held is not None,
             grown=grown,
+            few=few,
         )
 
     @property

@@ -1,0 +1,111 @@
+"""A chain of inner joins begins at what changed, and goes on from there to the tables that it meets.
+
+Joins commute. Spark joins in the order that a query is written in, and takes what is joined for as large as the product
+of its sides: a large table behind a join is sorted as a whole, be it for three rows. Behind a relation that is computed
+and whose size is known, it is only read. So a chain that comes to a large table by a column that no computed relation
+shows is computed up to there under a name of its own; and one that is joined by such a column is asked by a semi-join
+first (`literal_keys.py`), when it is known how many rows that relation has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeGuard
+
+from ..algebra.clock import reads
+from ..algebra.connect import Chain, in_order, is_inner
+from ..algebra.nodes import Filter, Named, Node, Project
+from ..algebra.transform import with_children
+from .derivation import Binding, Derivation, is_nothing
+from .literal_keys import computed_as, is_led_by_change
+
+FEWEST = 3
+"""Relations of a chain whose order makes a difference."""
+
+
+@dataclass
+class Chaining:
+    """What is made of the relations of a plan, in their order."""
+
+    d: Derivation
+    bindings: list[Binding] = field(default_factory=list)
+
+    def add(self, binding: Binding) -> None:
+        """One more relation of the plan, behind those that its chains are computed by."""
+        node = self.begun(binding.node)
+        self.bindings.append(Binding(binding.name, node, binding.why))
+
+    def begun(self, node: Node) -> Node:
+        """The same relation, each of its chains begun at what changed."""
+        if not self.d.large:
+            return node
+        made: dict[int, Node] = {}
+
+        def of(node: Node) -> Node:
+            if id(node) not in made:
+                made[id(node)] = self._chained(node, of) or with_children(node, tuple(map(of, node.children)))
+            return made[id(node)]
+
+        return of(node)
+
+    def _chained(self, node: Node, of: Callable[[Node], Node]) -> Node | None:
+        """None if it is no chain of which the order makes a difference."""
+        if not is_inner(node):
+            return None
+        chain = Chain()
+        _take_apart(node, chain)
+        names = [c for link in chain.links for c in link.columns]
+        if len(chain.links) < FEWEST or len(set(names)) < len(names):
+            return None
+        if not any(map(is_led_by_change, chain.links)) or not any(map(self._is_large, chain.links)):
+            return None
+        links = sorted(map(of, chain.links), key=lambda link: (not is_led_by_change(link), not isinstance(link, Named)))
+        first, *left = links
+        return in_order(self._joined(chain, first, left), node.columns)
+
+    def _joined(self, chain: Chain, rows: Node, left: list[Node]) -> Node:
+        while left:
+            met = [link for link in left if chain.between(rows, link)] or left
+            link = min(met, key=lambda link: (not is_led_by_change(link), self._is_large(link)))
+            by = chain.between(rows, link)
+            if self._is_large(link) and by and not any(computed_as(rows, e) for e, _, _ in by):
+                rows = self._computed(rows)
+            rows = chain.joined(rows, link)
+            left = [other for other in left if other is not link]
+        return rows
+
+    def _is_large(self, link: Node) -> bool:
+        return not is_led_by_change(link) and any(source in self.d.large for source, _ in link.leaves)
+
+    def _computed(self, rows: Node) -> Named:
+        known = next((b for b in self.bindings if b.node == rows), None)
+        if known is None:
+            known = self.d.bound("rows_so_far", rows, "changed rows, joined with the first of the tables they meet")
+            self.bindings.append(known)
+        return Named(known.name, rows.columns)
+
+
+def _take_apart(node: Node, chain: Chain) -> None:
+    if is_inner(node):
+        for side in node.children:
+            _take_apart(side, chain)
+        chain.conditions_of(node)
+    elif _stands_above_chain(node):
+        _take_apart(node.child, chain)
+        if isinstance(node, Filter):
+            chain.others.append(node.predicate)
+    else:
+        chain.links.append(node)
+
+
+def _stands_above_chain(node: Node) -> TypeGuard[Filter | Project]:
+    """Whether it is a filter, or a projection that neither renames nor computes anything, of joined rows."""
+    below = node
+    while isinstance(below, Filter | Project) and not is_nothing(below):
+        if isinstance(below, Project) and any(e.column != name for name, e in below.outputs):
+            return False
+        if isinstance(below, Filter) and reads(below.predicate):
+            return False
+        below = below.child
+    return below is not node and is_inner(below)
