@@ -18,6 +18,7 @@ from ..algebra.nodes import (
     Generate,
     Join,
     JoinKind,
+    Named,
     Node,
     Project,
     Scan,
@@ -31,12 +32,16 @@ from ..algebra.nodes import (
 )
 from ..names import OLDER, WEIGHT
 from .affected import affected_part
-from .derivation import MINUS_ONE, ONE, Derivation, at, is_nothing, nothing, passed, with_weight
+from .derivation import KEY, MINUS_ONE, ONE, Derivation, at, is_nothing, nothing, passed, with_weight
 from .matches import met_by, older_side, rows_met, told_once
-from .restrict import restrict
+from .partners import Partner, group_of, groups_below, partners
+from .restrict import push, restrict
 from .simplify import simplify
 
 _ROWS_MET = "rows that meet changed rows of the other side"
+
+MET = "met"
+"""What a partner shows for the keys of groups."""
 
 
 @singledispatch
@@ -104,8 +109,8 @@ def _(node: UnionAll, d: Derivation) -> Node:
 @change.register
 def _(node: Join, d: Derivation) -> Node:
     """Bilinear: Δ(L ⋈ R) = ΔL ⋈ R⁻ + L⁺ ⋈ ΔR = ΔL ⋈ R⁺ + L⁻ ⋈ ΔR. N changed inputs give N terms, never 2^N."""
-    left = told_once(simplify(change(node.left, d)), node, node.right, d)
-    right = told_once(simplify(change(node.right, d)), node, node.left, d)
+    left = told_once(simplify(_change_met(node.left, partners(node, node.left, d), d)), node, node.right, d)
+    right = told_once(simplify(_change_met(node.right, partners(node, node.right, d), d)), node, node.left, d)
     if node.kind is not JoinKind.INNER:
         return _one_sided(node, left, right, d)
     terms = (_met(left, node, node.right, right, d), _met(right, node, node.left, left, d))
@@ -123,6 +128,7 @@ def _one_sided(node: Join, left: Node, right: Node, d: Derivation) -> Node:
     terms: list[Node] = []
     rows = d.keys(rows_met(right, node, d), _ROWS_MET, "rows_met") if not is_nothing(right) else None
     for_left, for_rows = left, rows
+    groups = _groups_met(node, d) if rows is not None and is_nothing(left) else None
     if rows is not None and not is_nothing(left) and d.large.intersection(s.source for s in scans(node.right)):
         # All terms ask the right side for one set of keys, so that one reading may serve them.
         shown = passed(node.left.columns)
@@ -132,10 +138,26 @@ def _one_sided(node: Join, left: Node, right: Node, d: Derivation) -> Node:
         terms.append(Project(Join(left, met, node.equalities, node.residual, node.kind, node.as_of), names))
     if rows is not None and for_rows is not None:
         for time, weight in ((Time.AFTER, ONE), (Time.BEFORE, MINUS_ONE)):
-            met = met_by(for_rows, node, node.right, time, d)
+            asked = at(node.right, time)
+            met = restrict(asked, *groups) if groups is not None else met_by(for_rows, node, node.right, time, d)
             joined = Join(rows, met, node.equalities, node.residual, node.kind, node.as_of)
             terms.append(with_weight(joined, weight))
     return UnionAll(tuple(terms))
+
+
+def _groups_met(node: Join, d: Derivation) -> tuple[tuple[Expr, ...], Named] | None:
+    """Columns of the right side, groups of a large table, and what they have in changed ones: the change of these
+    groups has read them already. A row of the left side meets either changed groups alone or none, if these columns are
+    all among those that it is met by; else, or where there are no such groups, None."""
+    below = groups_below(node.right)
+    if below is None or d.large.isdisjoint(source for source, _ in below[0].leaves):
+        return None
+    found = _changed_groups(below[0], partners(node, node.right, d), d)
+    if found is None:
+        return None
+    names, keys = found
+    by = {group_of(r, *below): r for _, r, _ in node.equalities}
+    return (tuple(by[e.column] for e in names), keys) if all(e.column in by for e in names) else None
 
 
 def _met(changed: Node, node: Join, side: Node, change_of_side: Node, d: Derivation) -> Node:
@@ -171,20 +193,62 @@ def _times(name: str, by: Expr) -> Expr:
 @change.register
 def _(node: Aggregate, d: Derivation) -> Node:
     """Keyed: with K the groups of the changed rows, Δγ(R) = γ(R⁺ ⋉ K) − γ(R⁻ ⋉ K). Without groups, K is everything."""
-    exprs = tuple(e for _, e in node.groups)
-    part, touched = affected_part(node.child, exprs, d) if exprs else ((), simplify(change(node.child, d)))
-    if is_nothing(touched):
+    return _of_groups(node, (), d)
+
+
+def _change_met(node: Node, met: tuple[Partner, ...], d: Derivation) -> Node:
+    """The change of a side of a join, as far as the other side can meet it. met: of the relation's groups."""
+    if not met:
+        return change(node, d)
+    match node:
+        case Filter():
+            return Filter(_change_met(node.child, met, d), node.predicate)
+        case Project():
+            return Project(_change_met(node.child, met, d), (*node.outputs, (WEIGHT, column(WEIGHT))))
+        case Aggregate():
+            return _of_groups(node, met, d)
+    return change(node, d)
+
+
+def _of_groups(node: Aggregate, met: tuple[Partner, ...], d: Derivation) -> Node:
+    found = _changed_groups(node, met, d) if node.groups else None
+    if found is None and (node.groups or is_nothing(simplify(change(node.child, d)))):
         return nothing(with_weight(at(node, Time.AFTER), ONE))
-    if not exprs:
-        return UnionAll((with_weight(at(node, Time.AFTER), ONE), with_weight(at(node, Time.BEFORE), MINUS_ONE)))
-    keys = d.keys(touched, "groups of the changed rows", "changed_groups")
-    names = columns(tuple(node.groups[i][0] for i in part))
+    names, keys = found or ((), None)
     return UnionAll(
         tuple(
-            with_weight(restrict(at(node, time), names, keys), weight)
+            with_weight(restrict(at(node, time), names, keys) if keys else at(node, time), weight)
             for time, weight in ((Time.AFTER, ONE), (Time.BEFORE, MINUS_ONE))
         )
     )
+
+
+def _changed_groups(node: Aggregate, met: tuple[Partner, ...], d: Derivation) -> tuple[tuple[Expr, ...], Named] | None:
+    """Columns of the groups, and what they have in changed ones; None if none changes. The same each time."""
+    part, touched = affected_part(node.child, tuple(e for _, e in node.groups), d)
+    if is_nothing(touched):
+        return None
+    names = tuple(node.groups[i][0] for i in part)
+    for partner in met:
+        if partner.group in names:
+            key = KEY.format(names.index(partner.group))
+            touched = simplify(_met_by_partner(touched, key, partner, d))
+    if is_nothing(touched):
+        return None
+    return columns(names), d.keys(touched, "groups of the changed rows", "changed_groups")
+
+
+def _met_by_partner(touched: Node, key: str, partner: Partner, d: Derivation) -> Node:
+    """Those of the touched groups that the other side of a join can meet."""
+    shown = ((KEY.format(0), partner.shown),)
+    rows: Node = Project(at(partner.rows, Time.AFTER), shown)
+    if not is_nothing(changed := simplify(change(partner.rows, d))):
+        rows = UnionAll((rows, Project(changed, shown)))
+    if not d.large.isdisjoint(source for source, _ in partner.rows.leaves):
+        touched = d.keys(touched, "groups of the changed rows, those among them that nothing meets", "touched_groups")
+        rows = push(rows, ((column(KEY.format(0)), key),), touched)
+    rows = Project(rows, ((MET, column(KEY.format(0))),))
+    return Join(touched, rows, ((column(key), column(MET), partner.null_safe),), None, JoinKind.SEMI)
 
 
 @change.register
