@@ -17,6 +17,7 @@ from ..algebra.clock import reads
 from ..algebra.connect import Chain, in_order, is_inner
 from ..algebra.nodes import Filter, Named, Node, Project
 from ..algebra.transform import with_children
+from .column_types import Types, with_computed
 from .derivation import Binding, Derivation, is_nothing
 from .literal_keys import computed_as, is_led_by_change
 
@@ -30,6 +31,11 @@ class Chaining:
 
     d: Derivation
     bindings: list[Binding] = field(default_factory=list)
+
+    @property
+    def _types(self) -> Types:
+        feeds = {f.name: self.d.types.get(f.source, {}) for f in self.d.feeds.values()}
+        return with_computed({**self.d.types, **feeds}, ((b.name, b.node) for b in self.bindings))
 
     def add(self, binding: Binding) -> None:
         """One more relation of the plan, behind those that its chains are computed by."""
@@ -69,7 +75,7 @@ class Chaining:
             met = [link for link in left if chain.between(rows, link)] or left
             link = min(met, key=lambda link: (not is_led_by_change(link), self._is_large(link)))
             by = chain.between(rows, link)
-            if self._is_large(link) and by and not any(computed_as(rows, e) for e, _, _ in by):
+            if self._is_large(link) and by and not any(computed_as(rows, e, self._types) for e, _, _ in by):
                 rows = self._computed(rows)
             rows = chain.joined(rows, link)
             left = [other for other in left if other is not link]

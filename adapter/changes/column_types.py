@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Window
 
 Types = Mapping[str, Mapping[str, str]]
 """Source, or computed relation, -> its columns in lower case -> their types, as far as they are known."""
+
+
+def of_one_type(join: Join, left: Expr, right: Expr, types: Types) -> bool:
+    """Whether equal values of the two are one value: '01' and 1 are equal, and so are 1 and '1'."""
+    found = type_of(join.left, left, types)
+    return found is not None and found == type_of(join.right, right, types)
+
+
+def with_computed(types: Types, computed: Iterable[tuple[str, Node]]) -> Types:
+    """With the columns of relations that are computed one from another, in their order."""
+    known = dict(types)
+    for name, node in computed:
+        found = {c.lower(): type_of(node, column(c), known) for c in node.columns}
+        known[name] = {c: t for c, t in found.items() if t is not None}
+    return known
 
 
 def type_of(node: Node, e: Expr, types: Types) -> str | None:

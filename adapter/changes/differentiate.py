@@ -10,7 +10,7 @@ from functools import singledispatch
 from sqlglot import exp
 
 from ..algebra.clock import CLOCK, at_time, reads
-from ..algebra.expressions import Expr, column, columns
+from ..algebra.expressions import Expr, column
 from ..algebra.nodes import (
     Aggregate,
     AsOf,
@@ -18,7 +18,6 @@ from ..algebra.nodes import (
     Generate,
     Join,
     JoinKind,
-    Named,
     Node,
     Project,
     Scan,
@@ -32,16 +31,13 @@ from ..algebra.nodes import (
 )
 from ..names import OLDER, WEIGHT
 from .affected import affected_part
-from .derivation import KEY, MINUS_ONE, ONE, Derivation, at, is_nothing, nothing, passed, with_weight
+from .derivation import MINUS_ONE, ONE, Derivation, at, is_nothing, nothing, passed, with_weight
 from .matches import met_by, older_side, rows_met, told_once
-from .partners import Partner, group_of, groups_below, partners
-from .restrict import push, restrict
+from .partners import Partner, changed_groups, groups_met, partners
+from .restrict import restrict
 from .simplify import simplify
 
 _ROWS_MET = "rows that meet changed rows of the other side"
-
-MET = "met"
-"""What a partner shows for the keys of groups."""
 
 
 @singledispatch
@@ -128,7 +124,7 @@ def _one_sided(node: Join, left: Node, right: Node, d: Derivation) -> Node:
     terms: list[Node] = []
     rows = d.keys(rows_met(right, node, d), _ROWS_MET, "rows_met") if not is_nothing(right) else None
     for_left, for_rows = left, rows
-    groups = _groups_met(node, d) if rows is not None and is_nothing(left) else None
+    groups = groups_met(node, d) if rows is not None and is_nothing(left) else None
     if rows is not None and not is_nothing(left) and d.large.intersection(s.source for s in scans(node.right)):
         # All terms ask the right side for one set of keys, so that one reading may serve them.
         shown = passed(node.left.columns)
@@ -143,21 +139,6 @@ def _one_sided(node: Join, left: Node, right: Node, d: Derivation) -> Node:
             joined = Join(rows, met, node.equalities, node.residual, node.kind, node.as_of)
             terms.append(with_weight(joined, weight))
     return UnionAll(tuple(terms))
-
-
-def _groups_met(node: Join, d: Derivation) -> tuple[tuple[Expr, ...], Named] | None:
-    """Columns of the right side, groups of a large table, and what they have in changed ones: the change of these
-    groups has read them already. A row of the left side meets either changed groups alone or none, if these columns are
-    all among those that it is met by; else, or where there are no such groups, None."""
-    below = groups_below(node.right)
-    if below is None or d.large.isdisjoint(source for source, _ in below[0].leaves):
-        return None
-    found = _changed_groups(below[0], partners(node, node.right, d), d)
-    if found is None:
-        return None
-    names, keys = found
-    by = {group_of(r, *below): r for _, r, _ in node.equalities}
-    return (tuple(by[e.column] for e in names), keys) if all(e.column in by for e in names) else None
 
 
 def _met(changed: Node, node: Join, side: Node, change_of_side: Node, d: Derivation) -> Node:
@@ -211,7 +192,7 @@ def _change_met(node: Node, met: tuple[Partner, ...], d: Derivation) -> Node:
 
 
 def _of_groups(node: Aggregate, met: tuple[Partner, ...], d: Derivation) -> Node:
-    found = _changed_groups(node, met, d) if node.groups else None
+    found = changed_groups(node, met, d) if node.groups else None
     if found is None and (node.groups or is_nothing(simplify(change(node.child, d)))):
         return nothing(with_weight(at(node, Time.AFTER), ONE))
     names, keys = found or ((), None)
@@ -221,34 +202,6 @@ def _of_groups(node: Aggregate, met: tuple[Partner, ...], d: Derivation) -> Node
             for time, weight in ((Time.AFTER, ONE), (Time.BEFORE, MINUS_ONE))
         )
     )
-
-
-def _changed_groups(node: Aggregate, met: tuple[Partner, ...], d: Derivation) -> tuple[tuple[Expr, ...], Named] | None:
-    """Columns of the groups, and what they have in changed ones; None if none changes. The same each time."""
-    part, touched = affected_part(node.child, tuple(e for _, e in node.groups), d)
-    if is_nothing(touched):
-        return None
-    names = tuple(node.groups[i][0] for i in part)
-    for partner in met:
-        if partner.group in names:
-            key = KEY.format(names.index(partner.group))
-            touched = simplify(_met_by_partner(touched, key, partner, d))
-    if is_nothing(touched):
-        return None
-    return columns(names), d.keys(touched, "groups of the changed rows", "changed_groups")
-
-
-def _met_by_partner(touched: Node, key: str, partner: Partner, d: Derivation) -> Node:
-    """Those of the touched groups that the other side of a join can meet."""
-    shown = ((KEY.format(0), partner.shown),)
-    rows: Node = Project(at(partner.rows, Time.AFTER), shown)
-    if not is_nothing(changed := simplify(change(partner.rows, d))):
-        rows = UnionAll((rows, Project(changed, shown)))
-    if not d.large.isdisjoint(source for source, _ in partner.rows.leaves):
-        touched = d.keys(touched, "groups of the changed rows, those among them that nothing meets", "touched_groups")
-        rows = push(rows, ((column(KEY.format(0)), key),), touched)
-    rows = Project(rows, ((MET, column(KEY.format(0))),))
-    return Join(touched, rows, ((column(key), column(MET), partner.null_safe),), None, JoinKind.SEMI)
 
 
 @change.register

@@ -30,7 +30,7 @@ from ..algebra.nodes import (
     scans,
 )
 from ..algebra.transform import rebuild, remembered, with_children
-from .column_types import Types, type_of
+from .column_types import Types, of_one_type, type_of
 from .restrict import push
 
 SHORT = 100_000
@@ -87,7 +87,7 @@ def with_literal_keys(
             sides = list(n.children)
             for here, there in ((0, 1), (1, 0)):
                 if is_large(n.children[here]):
-                    asked_of = [(e[here], computed_as(n.children[there], e[there])) for e in n.equalities]
+                    asked_of = [(e[here], computed_as(n.children[there], e[there], types)) for e in n.equalities]
                     sides[here] = side_of(n.children[here], n.children[there], asked_of)
             return with_children(n, tuple(sides))
         return n
@@ -128,7 +128,7 @@ def read_whole(node: Node) -> frozenset[tuple[str, Time | None]]:
     if isinstance(node, Join) and node.kind is JoinKind.INNER:
         for here, there in ((0, 1), (1, 0)):
             other = node.children[there]
-            if any(e[here].column is not None and computed_as(other, e[there]) for e in node.equalities):
+            if any(e[here].column is not None and computed_as(other, e[there], {}) for e in node.equalities):
                 sides.remove(node.children[here])
     return frozenset().union(*map(read_whole, sides))
 
@@ -167,8 +167,7 @@ def _literal(text: str, data_type: str) -> exp.Expression:
     return said if data_type == "string" else cast(Expr.of(said), data_type).tree
 
 
-@remembered
-def computed_as(node: Node, e: Expr) -> tuple[Named, str] | None:
+def computed_as(node: Node, e: Expr, types: Types) -> tuple[Named, str] | None:
     """The computed relation, and the column of it, of which every value of a column is one; None if there is none."""
     if e.column is None:
         return None
@@ -176,16 +175,17 @@ def computed_as(node: Node, e: Expr) -> tuple[Named, str] | None:
         case Named():
             return node, e.column
         case Filter() | Semi():
-            return computed_as(node.child, e)
+            return computed_as(node.child, e, types)
         case Project():
-            return computed_as(node.child, dict(node.outputs)[e.column])
+            return computed_as(node.child, dict(node.outputs)[e.column], types)
         case Join(kind=JoinKind.INNER):
             here = 0 if e.column in node.left.columns else 1
-            found = computed_as(node.children[here], e)
+            if (found := computed_as(node.children[here], e, types)) is not None:
+                return found
             # What it is equal to has the same values, as far as rows are left.
-            equals = (q[1 - here] for q in node.equalities if q[here] == e)
-            others = (computed_as(node.children[1 - here], other) for other in equals)
-            return found or next((f for f in others if f is not None), None)
+            equals = (q for q in node.equalities if q[here] == e and of_one_type(node, q[0], q[1], types))
+            others = (computed_as(node.children[1 - here], q[1 - here], types) for q in equals)
+            return next((f for f in others if f is not None), None)
         case _:
             return None
 

@@ -11,9 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..algebra.clock import reads
-from ..algebra.expressions import Expr, columns
-from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Node, Project, Scan
-from .derivation import Derivation
+from ..algebra.expressions import Expr, column, columns
+from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Scan, Time, UnionAll
+from .affected import affected, affected_part
+from .column_types import Types, of_one_type
+from .derivation import KEY, Derivation, at, is_nothing
+from .restrict import push
+from .simplify import simplify
+
+MET = "met"
+"""What a partner shows for the keys of groups."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +39,63 @@ def partners(join: Join, side: Node, d: Derivation) -> tuple[Partner, ...]:
     inner = join.kind is JoinKind.INNER
     if join.as_of is not None or not (side is join.right or inner):
         return ()
-    found = groups_below(side)
+    found = _groups_below(side)
     if found is None or d.large.isdisjoint(source for source, _ in found[0].leaves):
         return ()
     here, there = (1, 0) if side is join.right else (0, 1)
     other = join.left if side is join.right else join.right
     met: dict[str, Partner] = {}
     for e in join.equalities:
-        if (group := group_of(e[here], *found)) is not None:
-            for rows, shown in _kept(other, e[there]):
+        if (group := _group_of(e[here], *found)) is not None:
+            for rows, shown in _kept(other, e[there], d.types):
                 met.setdefault(group, Partner(group, rows, shown, e[2]))
     return tuple(met.values())
 
 
-def groups_below(node: Node) -> tuple[Aggregate, Mapping[str, Expr]] | None:
+def changed_groups(node: Aggregate, met: tuple[Partner, ...], d: Derivation) -> tuple[tuple[Expr, ...], Named] | None:
+    """Columns of the groups, and what they have in changed ones; None if none changes. The same each time."""
+    part, touched = affected_part(node.child, tuple(e for _, e in node.groups), d)
+    if is_nothing(touched):
+        return None
+    names = tuple(node.groups[i][0] for i in part)
+    for partner in met:
+        if partner.group in names:
+            key = KEY.format(names.index(partner.group))
+            touched = simplify(_met_by_partner(touched, key, partner, d))
+    if is_nothing(touched):
+        return None
+    return columns(names), d.keys(touched, "groups of the changed rows", "changed_groups")
+
+
+def _met_by_partner(touched: Node, key: str, partner: Partner, d: Derivation) -> Node:
+    """Those of the touched groups that the other side of a join can meet."""
+    shown = ((KEY.format(0), partner.shown),)
+    rows: Node = Project(at(partner.rows, Time.AFTER), shown)
+    if not is_nothing(changed := simplify(affected(partner.rows, (partner.shown,), d))):
+        rows = UnionAll((rows, changed))
+    if not d.large.isdisjoint(source for source, _ in partner.rows.leaves):
+        touched = d.keys(touched, "groups of the changed rows, whatever meets them", "touched_groups")
+        rows = push(rows, ((column(KEY.format(0)), key),), touched)
+    rows = Project(rows, ((MET, column(KEY.format(0))),))
+    return Join(touched, rows, ((column(key), column(MET), partner.null_safe),), None, JoinKind.SEMI)
+
+
+def groups_met(node: Join, d: Derivation) -> tuple[tuple[Expr, ...], Named] | None:
+    """Columns of the right side, groups of a large table, and what they have in changed ones: the change of these
+    groups has read them already. A row of the left side meets either changed groups alone or none, if these columns are
+    all among those that it is met by; else, or where there are no such groups, None."""
+    below = _groups_below(node.right)
+    if below is None or d.large.isdisjoint(source for source, _ in below[0].leaves):
+        return None
+    found = changed_groups(below[0], partners(node, node.right, d), d)
+    if found is None:
+        return None
+    names, keys = found
+    by = {_group_of(r, *below): r for _, r, _ in node.equalities}
+    return (tuple(by[e.column] for e in names), keys) if all(e.column in by for e in names) else None
+
+
+def _groups_below(node: Node) -> tuple[Aggregate, Mapping[str, Expr]] | None:
     """The groups below projections and conditions, and what is shown of them; None if that is not what it is."""
     shown = dict(zip(node.columns, columns(node.columns), strict=True))
     while isinstance(node, Filter | Project):
@@ -58,13 +108,13 @@ def groups_below(node: Node) -> tuple[Aggregate, Mapping[str, Expr]] | None:
     return (node, shown) if isinstance(node, Aggregate) and node.groups else None
 
 
-def group_of(e: Expr, groups: Aggregate, shown: Mapping[str, Expr]) -> str | None:
+def _group_of(e: Expr, groups: Aggregate, shown: Mapping[str, Expr]) -> str | None:
     """The column of the groups that a column of what is shown of them is; None if it is none."""
     name = shown[e.column].column if e.column is not None else None
     return name if name in dict(groups.groups) else None
 
 
-def _kept(node: Node, e: Expr) -> Iterator[tuple[Node, Expr]]:
+def _kept(node: Node, e: Expr, types: Types) -> Iterator[tuple[Node, Expr]]:
     """Relations with a filter, one table each, that show every value that a column of the node can have."""
     if e.column is None:
         return
@@ -73,17 +123,17 @@ def _kept(node: Node, e: Expr) -> Iterator[tuple[Node, Expr]]:
         return
     match node:
         case Filter():
-            yield from _kept(node.child, e)
+            yield from _kept(node.child, e, types)
         case Project():
-            yield from _kept(node.child, dict(node.outputs)[e.column])
+            yield from _kept(node.child, dict(node.outputs)[e.column], types)
         case Join(as_of=None):
             here = 0 if e.column in node.left.columns else 1
             if here == 0 or node.kind is JoinKind.INNER:
-                yield from _kept(node.children[here], e)
+                yield from _kept(node.children[here], e, types)
             if node.kind is JoinKind.INNER or (node.kind is JoinKind.SEMI and here == 0):
                 for q in node.equalities:
-                    if q[here] == e and not q[2]:
-                        yield from _kept(node.children[1 - here], q[1 - here])
+                    if q[here] == e and not q[2] and of_one_type(node, q[0], q[1], types):
+                        yield from _kept(node.children[1 - here], q[1 - here], types)
 
 
 def _is_filtered(node: Node) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from ..algebra.expressions import Expr, column, columns
 from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Node, Project, Semi, Window
 from ..algebra.transform import remembered
-from .column_types import type_of
+from .column_types import of_one_type
 from .derivation import Derivation
 
 Key = tuple[frozenset[Expr], ...]
@@ -33,7 +33,7 @@ def said_by(side: Node, join: Join, exprs: tuple[Expr, ...], d: Derivation) -> t
     if not joining(join, exprs, d):
         return None
     here, there = (0, 1) if side is join.left else (1, 0)
-    same = {e[there]: e[here] for e in join.equalities if _of_one_type(join, e[0], e[1], d)}
+    same = {e[there]: e[here] for e in join.equalities if of_one_type(join, e[0], e[1], d.types)}
     found = tuple(e if e.columns <= side.column_set else same.get(e) for e in exprs)
     return None if None in found else tuple(e for e in found if e is not None)
 
@@ -74,9 +74,3 @@ def _joining(node: Node, large: frozenset[str]) -> frozenset[Key]:
     if node.equalities and all(any(source in large for source, _ in side.leaves) for side in node.children):
         found |= {tuple(frozenset((l, r) if inner else (l,)) for l, r, _ in node.equalities)}
     return found
-
-
-def _of_one_type(join: Join, left: Expr, right: Expr, d: Derivation) -> bool:
-    """Whether equal values of the two are one value: '01' and 1 are equal, and another key each."""
-    types = type_of(join.left, left, d.types), type_of(join.right, right, d.types)
-    return types[0] is not None and types[0] == types[1]

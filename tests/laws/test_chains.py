@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hypothesis import given
@@ -23,6 +24,7 @@ from dbt_spark_dynamic.algebra.nodes import (
     walk,
 )
 from dbt_spark_dynamic.changes.chains import Chaining
+from dbt_spark_dynamic.changes.column_types import with_computed
 from dbt_spark_dynamic.changes.derivation import Derivation
 from dbt_spark_dynamic.changes.literal_keys import with_literal_keys
 
@@ -30,6 +32,7 @@ from .plans import one_in, pick, predicates, scalars
 from .states import SOURCES, TYPES, VALUES, Script, scripts, world
 
 COMPUTED = {"few": ("n", "m"), "others": ("v",)}
+ALL_TYPES = {**TYPES, **{name: dict.fromkeys(names, "int") for name, names in COMPUTED.items()}}
 BAGS = st.fixed_dictionaries(
     {
         name: st.lists(st.tuples(*(st.sampled_from(VALUES) for _ in columns)), max_size=4).map(Counter)
@@ -89,14 +92,15 @@ def test_a_chain_that_begins_at_what_changed_has_the_same_rows(
     chain: Node, computed: dict[str, Bag], script: Script, large: set[str], short: bool
 ) -> None:
     """Also where tables are asked by a semi-join for the keys that computed relations have."""
-    chaining = Chaining(Derivation(chain, frozenset(), frozenset(large), TYPES))
+    chaining = Chaining(Derivation(chain, frozenset(), frozenset(large), ALL_TYPES))
     begun = chaining.begun(chain)
     now = replace(world(script.states[0], script.states[1]), named=computed)
     was = evaluate(chain, now)
     for binding in chaining.bindings:
         now = replace(now, named={**now.named, binding.name: evaluate(binding.node, now)})
     small = set(SOURCES) - large
-    asked = with_literal_keys(begun, lambda *_: None, small, TYPES, lambda _: short)
+    types = with_computed(ALL_TYPES, ((b.name, b.node) for b in chaining.bindings))
+    asked = with_literal_keys(begun, lambda *_: None, small, types, lambda _: short)
     assert begun.columns == asked.columns == chain.columns
     assert evaluate(begun, now) == evaluate(asked, now) == was
 
@@ -135,3 +139,19 @@ def test_a_large_table_is_met_behind_a_computed_relation() -> None:
     ), "nothing changed"
     small = Chaining(Derivation(chain, frozenset(), frozenset(), TYPES))
     assert small.begun(chain) is chain and not small.bindings
+
+
+def test_what_a_cast_makes_equal_is_not_the_same_value() -> None:
+    """Of a changed '01' that meets a 1, and of that 1 that meets a '1', nothing is asked of the third table."""
+    first = Scan("s.a", "a", (("number", "k"),), Time.AFTER)
+    second = Scan("t.A", "b", (("text", "k"),), Time.AFTER)
+    change = Named("change", ("said",))
+    by_number = Join(change, first, ((column("said"), column("number"), False),))
+    chain = Join(by_number, second, ((column("number"), column("text"), False),))
+
+    def asked(types: Mapping[str, Mapping[str, str]]) -> bool:
+        found = with_literal_keys(chain, lambda *_: None, (), types, lambda _: True)
+        return any(isinstance(n, Semi) for n in walk(found))
+
+    assert asked({**TYPES, "change": {"said": "int"}})
+    assert not asked({**TYPES, "change": {"said": "string"}}) and not asked(TYPES)

@@ -164,3 +164,11 @@ def test_a_row_may_meet_changed_groups_and_others() -> None:
     delta = change(model, d)
     now = bound(d.feeds.values(), d.bindings, before, after)
     assert signed(evaluate(delta, now)) == Counter({(1, 1, 1, 1): 1})
+
+
+def test_what_a_cast_makes_equal_says_no_key() -> None:
+    orders = Scan("s.result", "o", (("bought", "x"), ("day", "z")))
+    model = beside(Join(orders, PARTS, ((column("bought"), column("part"), False),)), "bought")
+    d = Derivation(AVERAGES, frozenset({"t.A"}), frozenset({"t.A"}), TYPES)
+    assert partners(model, AVERAGES, d)
+    assert not partners(model, AVERAGES, replace(d, types={**TYPES, "s.a": dict.fromkeys(SOURCES["s.a"], "string")}))
