@@ -9,15 +9,15 @@ first (`literal_keys.py`), when it is known how many rows that relation has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from ..algebra.clock import reads
 from ..algebra.connect import Chain, in_order, is_inner
 from ..algebra.nodes import Filter, Named, Node, Project
 from ..algebra.transform import with_children
-from .column_types import Types, with_computed
+from .column_types import types_of
 from .derivation import Binding, Derivation, is_nothing
 from .literal_keys import computed_as, is_led_by_change
 
@@ -31,16 +31,15 @@ class Chaining:
 
     d: Derivation
     bindings: list[Binding] = field(default_factory=list)
+    _types: dict[str, Mapping[str, str]] = field(init=False)
 
-    @property
-    def _types(self) -> Types:
+    def __post_init__(self) -> None:
         feeds = {f.name: self.d.types.get(f.source, {}) for f in self.d.feeds.values()}
-        return with_computed({**self.d.types, **feeds}, ((b.name, b.node) for b in self.bindings))
+        self._types = {**self.d.types, **feeds}
 
     def add(self, binding: Binding) -> None:
         """One more relation of the plan, behind those that its chains are computed by."""
-        node = self.begun(binding.node)
-        self.bindings.append(Binding(binding.name, node, binding.why))
+        self.bindings.append(replace(binding, node=self.begun(binding.node)))
 
     def begun(self, node: Node) -> Node:
         """The same relation, each of its chains begun at what changed."""
@@ -78,7 +77,7 @@ class Chaining:
             if self._is_large(link) and by and not any(computed_as(rows, e, self._types) for e, _, _ in by):
                 rows = self._computed(rows)
             rows = chain.joined(rows, link)
-            left = [other for other in left if other is not link]
+            left.remove(link)
         return rows
 
     def _is_large(self, link: Node) -> bool:
@@ -88,7 +87,9 @@ class Chaining:
         known = next((b for b in self.bindings if b.node == rows), None)
         if known is None:
             known = self.d.bound("rows_so_far", rows, "changed rows, joined with the first of the tables they meet")
+            known = replace(known, types=types_of(rows, self._types))
             self.bindings.append(known)
+            self._types[known.name] = known.types
         return Named(known.name, rows.columns)
 
 

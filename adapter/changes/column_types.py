@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Window
@@ -17,13 +17,10 @@ def of_one_type(join: Join, left: Expr, right: Expr, types: Types) -> bool:
     return found is not None and found == type_of(join.right, right, types)
 
 
-def with_computed(types: Types, computed: Iterable[tuple[str, Node]]) -> Types:
-    """With the columns of relations that are computed one from another, in their order."""
-    known = dict(types)
-    for name, node in computed:
-        found = {c.lower(): type_of(node, column(c), known) for c in node.columns}
-        known[name] = {c: t for c, t in found.items() if t is not None}
-    return known
+def types_of(node: Node, types: Types) -> Mapping[str, str]:
+    """Column in lower case -> its type, of those that are known."""
+    found = {c.lower(): type_of(node, column(c), types) for c in node.columns}
+    return {c: t for c, t in found.items() if t is not None}
 
 
 def type_of(node: Node, e: Expr, types: Types) -> str | None:

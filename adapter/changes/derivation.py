@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -25,11 +26,13 @@ KEY = "key_{}"
 
 @dataclass(frozen=True)
 class Binding:
-    """A relation computed before what reads it. why: one clause, shown beside the generated SQL."""
+    """A relation computed before what reads it. why: one clause, shown beside the generated SQL; types: of its columns
+    in lower case, where somebody asks what they say of other tables'."""
 
     name: str
     node: Node
     why: str
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

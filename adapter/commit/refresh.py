@@ -51,7 +51,7 @@ from .ledger import CREATE, REWRITE, Consumed, Entry, HeldRows
 from .look import KEY_PROPERTY, Seen, is_large, look
 from .measure import Measure
 from .outcome import Code, Outcome
-from .sources import Change, enabling, few, grown, with_change_feed
+from .sources import Change, are_few, enabling, grown, with_change_feed
 from .spec import ChangelogMode, RefreshMode, Spec
 from .temporal_plans import MANY_ROWS, Technique, among_versions, choose
 from .unchanged import asked, is_plain, up_to_date
@@ -312,7 +312,7 @@ class Refresh:
             self.engine.read_ahead(self.target)
 
     def _plan(self, work: Incremental) -> ChangePlan:
-        return self.seen.plan(work.changed, grown(work.changes), few=few(work.changes))
+        return self.seen.plan(work.changed, grown(work.changes), few=are_few(work.changes))
 
     def _give_up_keeping(self) -> None:
         """The ledger remembers that it cannot have them, so that nobody tries again."""

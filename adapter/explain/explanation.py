@@ -27,7 +27,7 @@ from ..commit.engine import Engine, SqlError
 from ..commit.ledger import ExpectedKey
 from ..commit.look import Seen, look
 from ..commit.outcome import Code
-from ..commit.sources import few, grown
+from ..commit.sources import are_few, grown
 from ..commit.spec import ChangelogMode, Spec
 from ..errors import DynamicTableError, Refusal
 from ..pipeline import Model
@@ -149,7 +149,7 @@ def _decision(seen: Seen, spec: Spec, engine: Engine) -> tuple[Decision, str | N
     except DynamicTableError as error:
         return Decision(Code.NO_CHANGE), str(error)
     if decision.code is Code.INCREMENTAL and decision.changes:
-        by_change = seen.plan(frozenset(decision.changes), grown(decision.changes), few=few(decision.changes))
+        by_change = seen.plan(frozenset(decision.changes), grown(decision.changes), few=are_few(decision.changes))
         if (dear := dear_plan(seen, spec, changed_rows(seen, decision.changes), by_change)) is not None:
             return replace(decision, code=Code.RECOMPUTE, reason=dear, rewrite=True), None
     return decision, None

@@ -23,7 +23,7 @@ from ..commit.ledger import Entry
 from ..commit.look import Seen, look
 from ..commit.outcome import Code, Outcome
 from ..commit.refresh import Refresh
-from ..commit.sources import Change, few
+from ..commit.sources import Change, are_few
 from ..commit.spec import Spec
 from ..dialect import ChangeFeed, print_sql
 from ..errors import ConfigError, SourceError, TargetError
@@ -204,7 +204,7 @@ class Journal(Refresh):
 
     def _plan(self, work: Incremental) -> ChangePlan:
         """Its rows are events, not those of the query."""
-        return self.seen.plan(work.changed, few=few(work.changes), holds_rows=False)
+        return self.seen.plan(work.changed, few=are_few(work.changes), holds_rows=False)
 
     def _applier(self, entry: Entry) -> Appender:
         return Appender(

@@ -24,7 +24,6 @@ from dbt_spark_dynamic.algebra.nodes import (
     walk,
 )
 from dbt_spark_dynamic.changes.chains import Chaining
-from dbt_spark_dynamic.changes.column_types import with_computed
 from dbt_spark_dynamic.changes.derivation import Derivation
 from dbt_spark_dynamic.changes.literal_keys import with_literal_keys
 
@@ -99,7 +98,7 @@ def test_a_chain_that_begins_at_what_changed_has_the_same_rows(
     for binding in chaining.bindings:
         now = replace(now, named={**now.named, binding.name: evaluate(binding.node, now)})
     small = set(SOURCES) - large
-    types = with_computed(ALL_TYPES, ((b.name, b.node) for b in chaining.bindings))
+    types = {**ALL_TYPES, **{b.name: b.types for b in chaining.bindings}}
     asked = with_literal_keys(begun, lambda *_: None, small, types, lambda _: short)
     assert begun.columns == asked.columns == chain.columns
     assert evaluate(begun, now) == evaluate(asked, now) == was
