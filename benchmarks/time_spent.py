@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from dbt_spark_dynamic.commit.shared_feeds import WIDE
 from dbt_spark_dynamic.names import PREFIX
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class TimedEngine:
         return getattr(self._engine, name)
 
     def pin(self, name: str, sql: str, *, few: bool) -> int:
-        with self._timing(FEEDS if "'readChangeFeed'" in sql else name.removeprefix(PREFIX)):
+        with self._timing(FEEDS if "'readChangeFeed'" in sql or WIDE in sql else name.removeprefix(PREFIX)):
             return self._engine.pin(name, sql, few=few)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:

@@ -276,16 +276,16 @@ def why_anew(past: Past, size: int, changed: Changed | None, untimed: Slowness, 
     return f"{changed}: {found}" if found is not None and bar.is_met(found) else None
 
 
-def dear_at_sight(past: Past, size: int, changed: Changed | None, planned: Planned) -> str | None:
+def dear_at_sight(past: Past, size: int, changed: Changed | None, planned: Planned, bar: Bar) -> str | None:
     """Why a small table is sooner written anew than brought up to date by a plan of which none like it was timed; None
-    if it is not, or if nothing says so."""
+    if it is not, or if nothing says so. bar: of those for small tables, the one that has to be met."""
     # So few rows' keys are said to large tables as literals, and how many files those leave out is not known before.
     if past.anew is None or size < SMALL or changed is None or changed.rows <= MOST_KEYS or past.tells(changed.share):
         return None
     anew = past.anew.of(size)
     # More rows never take less.
     found = Expected(min([planned.seconds(anew), *(took.seconds for took in past.by_change)]), anew)
-    return f"{planned}: {found}" if OF_SMALL_TABLES.is_met(found) else None
+    return f"{planned}: {found}" if bar.is_met(found) else None
 
 
 def never_anew(past: Past, size: int, changed: Changed | None, bar: Bar) -> str | None:

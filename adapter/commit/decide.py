@@ -13,7 +13,6 @@ from .costs import (
     BY_KEY,
     BY_ROW,
     LOOKED_UP,
-    OF_SMALL_TABLES,
     Bar,
     Changed,
     Expected,
@@ -134,7 +133,8 @@ def dear_plan(seen: Seen, spec: Spec, changed: Changed | None, plan: ChangePlan)
     """Why a plan for a change of so many rows is not worth carrying out; None if it is."""
     if seen.position is None or not may_be_rewritten(seen, spec) or _begins_to_keep(seen):
         return None
-    if OF_SMALL_TABLES not in bars(seen):
+    bar = next((bar for bar in bars(seen) if bar.timed), None)
+    if bar is None:
         return None
     assert seen.model.node is not None
     sizes = {name: seen.catalog.tables[name].size for name in seen.model.sources}
@@ -147,7 +147,7 @@ def dear_plan(seen: Seen, spec: Spec, changed: Changed | None, plan: ChangePlan)
     once = sum(sizes.get(source, 0) for source, _ in seen.model.node.leaves)
     makes = plan.shape is Shape.UPSERT and seen.held is None
     planned = Planned(len(plan.feeds) + len(plan.relations) + 1, read / once if once else 0.0, makes=makes)
-    return dear_at_sight(seen.position.past, size, changed, planned)
+    return dear_at_sight(seen.position.past, size, changed, planned, bar)
 
 
 def _begins_to_keep(seen: Seen) -> bool:

@@ -17,6 +17,7 @@ from dbt_spark_dynamic.commit.costs import (
     BY_ROW,
     LARGE,
     LITTLE,
+    OF_DEAR_TABLES,
     OF_SMALL_TABLES,
     OF_TABLES,
     SMALL,
@@ -84,7 +85,7 @@ def test_small_sources_are_never_computed_anew(
     assert why_anew(past, size, of_rows(share), untimed, OF_TABLES) is None
     if size < SMALL:
         assert why_anew(past, size, of_rows(share), untimed, OF_SMALL_TABLES) is None
-        assert dear_at_sight(past, size, of_rows(share), planned) is None
+        assert dear_at_sight(past, size, of_rows(share), planned, OF_SMALL_TABLES) is None
 
 
 def test_a_small_table_over_sources_that_were_written_anew_is_written_anew_too() -> None:
@@ -109,7 +110,7 @@ def test_what_is_not_known_is_maintained_by_change(past: Past, size: int, share:
 
 @given(PASTS, SIZES, SHARES, st.builds(Planned, st.integers(1, 50), st.floats(0, 100), st.booleans()))
 def test_what_was_timed_is_not_judged_by_its_plan(past: Past, size: int, share: float, planned: Planned) -> None:
-    dear = dear_at_sight(past, size, of_rows(share), planned)
+    dear = dear_at_sight(past, size, of_rows(share), planned, OF_SMALL_TABLES)
     if dear is None:
         return
     assert past.anew is not None and size >= SMALL and of_rows(share).rows > MOST_KEYS and not past.tells(share)
@@ -119,13 +120,13 @@ def test_what_was_timed_is_not_judged_by_its_plan(past: Past, size: int, share: 
 
 def test_a_plan_that_reads_more_than_the_query_is_dear_at_sight() -> None:
     past, size, changed = Past(Took(2.6, 300 * 2**20, 1.0)), 300 * 2**20, Changed(12_000, 6_000_000, 0.002)
-    assert dear_at_sight(past, size, changed, Planned(12, 3.05, makes=False)) == (
+    assert dear_at_sight(past, size, changed, Planned(12, 3.05, makes=False), OF_SMALL_TABLES) == (
         "the change takes 12 relations, which read 3.0 times what the query reads: expected 6.4 s by change, 2.6 s anew"
     )
-    assert dear_at_sight(past, size, changed, Planned(5, 1.0, makes=False)) is None
+    assert dear_at_sight(past, size, changed, Planned(5, 1.0, makes=False), OF_SMALL_TABLES) is None
     slow = Past(Took(60.0, 300 * 2**20, 1.0))
-    assert dear_at_sight(slow, size, changed, Planned(12, 2.0, makes=False)) is None
-    assert dear_at_sight(slow, size, changed, Planned(6, 2.0, makes=True)) is not None
+    assert dear_at_sight(slow, size, changed, Planned(12, 2.0, makes=False), OF_SMALL_TABLES) is None
+    assert dear_at_sight(slow, size, changed, Planned(6, 2.0, makes=True), OF_SMALL_TABLES) is not None
 
 
 @given(SIZES, st.floats(1e-7, 1), TIMES, TIMES, UNTIMED)
@@ -185,6 +186,9 @@ def test_whether_it_has_become_quicker_is_seen_rarely_where_that_is_dear() -> No
 
     assert [n for n in range(1, 129) if not anew(cheap, n)] == list(range(8, 129, 8))
     assert [n for n in range(1, 129) if not anew(dear, n)] == [64, 128]
+    untimed = Past(Took(40.0, size, 1.0))
+    for n, bar in ((1, OF_SMALL_TABLES), (8, OF_DEAR_TABLES), (56, OF_DEAR_TABLES)):
+        assert bars_of(1000, n)[-1] == bar and dear_at_sight(untimed, size, changed, Planned(9, 3.0, False), bar)
     assert bars_of(0, 1) == bars_of(2**40, 1) == (OF_TABLES,)
 
 
