@@ -19,8 +19,8 @@ mixed change as many go; then every table is refreshed. *Scattered*: their keys 
 behind all others. A ratio says how many such refreshes take as long as CREATE TABLE AS of the same query, timed in the
 same process. Below 1, the refresh is the slower one. Each table has been refreshed once before: the first refresh of
 averages, shares and the like of few groups takes as long as a build, because the ledger begins to keep what they are
-made of, and Java runs slowly what it has not run before. As in one `dbt run`, the change feed of a table is read for the
-first query that needs it, and again for one that needs more of its columns.
+made of, and Java runs slowly what it has not run before. At scale 10, as in one `dbt run`, the change feed of a table
+is read for the first query that needs it, and again for one that needs more of its columns; at scale 1, for each query.
 """
 
 WORST = 5
