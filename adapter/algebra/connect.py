@@ -13,7 +13,7 @@ from typing import TypeGuard
 from sqlglot import exp
 
 from .expressions import Expr, columns, conjunction, conjuncts, operand
-from .nodes import Join, JoinKind, Node, Project, UnionAll
+from .nodes import Filter, Join, JoinKind, Node, Project, UnionAll
 from .transform import with_children
 
 Equality = tuple[Expr, Expr, bool]
@@ -28,35 +28,56 @@ class Chain:
     equalities: list[Equality] = field(default_factory=list)
     others: list[Expr] = field(default_factory=list)
 
-    def conditions_of(self, join: Join) -> None:
-        self.equalities += join.equalities
-        self.others += conjuncts(join.residual) if join.residual is not None else []
+    @classmethod
+    def of(cls, node: Node, through: Callable[[Node], bool] | None = None) -> Chain:
+        """through: whether a filter or a projection between joins is no link of its own; no projection that computes or
+        renames anything."""
+        chain = cls()
+        chain._take(node, through or (lambda _: False))
+        return chain
+
+    def _take(self, node: Node, through: Callable[[Node], bool]) -> None:
+        if is_inner(node):
+            for side in node.children:
+                self._take(side, through)
+            self.equalities += node.equalities
+            self.others += conjuncts(node.residual) if node.residual is not None else []
+        elif isinstance(node, Filter | Project) and through(node):
+            self._take(node.child, through)
+            self.others += [node.predicate] if isinstance(node, Filter) else []
+        else:
+            self.links.append(node)
 
     def between(self, left: Node, right: Node) -> list[Equality]:
         """By which the two are joined, those of the left side first."""
-        found = []
-        for l, r, safe in self.equalities:
-            if not l.columns or not r.columns:
-                continue
-            if l.columns <= left.column_set and r.columns <= right.column_set:
-                found.append((l, r, safe))
-            elif r.columns <= left.column_set and l.columns <= right.column_set:
-                found.append((r, l, safe))
-        return found
+        return [by for e in self.equalities if (by := _between(e, left, right)) is not None]
 
     def joined(self, left: Node, right: Node) -> Join:
         """The join of both by all the conditions that they can meet, which are no longer to be met then."""
         met = left.column_set | right.column_set
-        mine = self.between(left, right)
-        now = [e for e in self.equalities if e[0].columns | e[1].columns <= met]
+        mine, later = list[Equality](), list[Equality]()
         residual = [e for e in self.others if e.columns <= met]
-        for l, r, safe in now:
-            if (l, r, safe) not in mine and (r, l, safe) not in mine:
+        for e in self.equalities:
+            l, r, safe = e
+            if (by := _between(e, left, right)) is not None:
+                mine.append(by)
+            elif l.columns | r.columns <= met:
                 kind = exp.NullSafeEQ if safe else exp.EQ
                 residual.append(Expr.of(kind(this=operand(l.tree), expression=operand(r.tree))))
-        self.equalities = [e for e in self.equalities if e not in now]
-        self.others = [e for e in self.others if not e.columns <= met]
+            else:
+                later.append(e)
+        self.equalities, self.others = later, [e for e in self.others if not e.columns <= met]
         return Join(left, right, tuple(mine), conjunction(residual))
+
+
+def _between(e: Equality, left: Node, right: Node) -> Equality | None:
+    """The equality with that of the left side first; None if it is none of the two sides."""
+    l, r, safe = e
+    if not l.columns or not r.columns:
+        return None
+    if l.columns <= left.column_set and r.columns <= right.column_set:
+        return e
+    return (r, l, safe) if r.columns <= left.column_set and l.columns <= right.column_set else None
 
 
 def connected(node: Node) -> Node:
@@ -87,21 +108,11 @@ def in_order(node: Node, names: tuple[str, ...]) -> Node:
 
 
 def _joined(node: Node, of: Callable[[Node], Node]) -> Node:
-    chain = Chain()
-    _take_apart(node, chain)
+    chain = Chain.of(node)
     joined, *waiting = map(of, _by_keys(chain.links, chain.equalities))
     for link in waiting:
         joined = chain.joined(joined, link)
     return joined
-
-
-def _take_apart(node: Node, chain: Chain) -> None:
-    if not is_inner(node):
-        chain.links.append(node)
-        return
-    for side in node.children:
-        _take_apart(side, chain)
-    chain.conditions_of(node)
 
 
 def _by_keys(leaves: list[Node], equalities: Iterable[Equality]) -> list[Node]:

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeGuard
 
 from ..algebra.clock import reads
 from ..algebra.connect import Chain, in_order, is_inner
 from ..algebra.nodes import Filter, Named, Node, Project
 from ..algebra.transform import with_children
 from .column_types import types_of
-from .derivation import Binding, Derivation, is_nothing
+from .derivation import Binding, Derivation, is_nothing, types_of_feeds
 from .literal_keys import computed_as, is_led_by_change
 
 FEWEST = 3
@@ -34,8 +33,7 @@ class Chaining:
     _types: dict[str, Mapping[str, str]] = field(init=False)
 
     def __post_init__(self) -> None:
-        feeds = {f.name: self.d.types.get(f.source, {}) for f in self.d.feeds.values()}
-        self._types = {**self.d.types, **feeds}
+        self._types = {**self.d.types, **types_of_feeds(self.d.feeds.values(), self.d.types)}
 
     def add(self, binding: Binding) -> None:
         """One more relation of the plan, behind those that its chains are computed by."""
@@ -58,8 +56,7 @@ class Chaining:
         """None if it is no chain of which the order makes a difference."""
         if not is_inner(node):
             return None
-        chain = Chain()
-        _take_apart(node, chain)
+        chain = Chain.of(node, _stands_above_chain)
         names = [c for link in chain.links for c in link.columns]
         if len(chain.links) < FEWEST or len(set(names)) < len(names):
             return None
@@ -81,7 +78,7 @@ class Chaining:
         return rows
 
     def _is_large(self, link: Node) -> bool:
-        return not is_led_by_change(link) and any(source in self.d.large for source, _ in link.leaves)
+        return not is_led_by_change(link) and self.d.reads_large(link)
 
     def _computed(self, rows: Node) -> Named:
         known = next((b for b in self.bindings if b.node == rows), None)
@@ -93,20 +90,7 @@ class Chaining:
         return Named(known.name, rows.columns)
 
 
-def _take_apart(node: Node, chain: Chain) -> None:
-    if is_inner(node):
-        for side in node.children:
-            _take_apart(side, chain)
-        chain.conditions_of(node)
-    elif _stands_above_chain(node):
-        _take_apart(node.child, chain)
-        if isinstance(node, Filter):
-            chain.others.append(node.predicate)
-    else:
-        chain.links.append(node)
-
-
-def _stands_above_chain(node: Node) -> TypeGuard[Filter | Project]:
+def _stands_above_chain(node: Node) -> bool:
     """Whether it is a filter, or a projection that neither renames nor computes anything, of joined rows."""
     below = node
     while isinstance(below, Filter | Project) and not is_nothing(below):
@@ -115,4 +99,4 @@ def _stands_above_chain(node: Node) -> TypeGuard[Filter | Project]:
         if isinstance(below, Filter) and reads(below.predicate):
             return False
         below = below.child
-    return below is not node and is_inner(below)
+    return is_inner(below)

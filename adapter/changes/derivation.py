@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -88,12 +88,21 @@ class Derivation:
         self.bindings.append(Binding(self.free_name(name), node, why))
         return self.bindings[-1]
 
+    def reads_large(self, node: Node) -> bool:
+        """Whether a relation is made of a large source."""
+        return any(source in self.large for source, _ in node.leaves)
+
     def feed(self, scan: Scan) -> Node:
         """The change of a scan; of a source that did not change, no rows."""
         if scan.source not in self.changed:
             return nothing(with_weight(at(scan, Time.AFTER), ONE))
         outputs = (*((name, column(c)) for name, c in scan.outputs), (WEIGHT, column(WEIGHT)))
         return Project(self.feeds[scan.source].named, outputs)
+
+
+def types_of_feeds(feeds: Iterable[Feed], types: Types) -> Mapping[str, Mapping[str, str]]:
+    """Of the columns of each, those of its source."""
+    return {f.name: types.get(f.source, {}) for f in feeds}
 
 
 def _short(source: str) -> str:

@@ -26,7 +26,6 @@ from ..algebra.nodes import (
     UnionAll,
     Unit,
     Window,
-    scans,
     weighted,
 )
 from ..names import OLDER, WEIGHT
@@ -105,18 +104,19 @@ def _(node: UnionAll, d: Derivation) -> Node:
 @change.register
 def _(node: Join, d: Derivation) -> Node:
     """Bilinear: Δ(L ⋈ R) = ΔL ⋈ R⁻ + L⁺ ⋈ ΔR = ΔL ⋈ R⁺ + L⁻ ⋈ ΔR. N changed inputs give N terms, never 2^N."""
+    met = partners(node, node.right, d)
     left = told_once(simplify(_change_met(node.left, partners(node, node.left, d), d)), node, node.right, d)
-    right = told_once(simplify(_change_met(node.right, partners(node, node.right, d), d)), node, node.left, d)
+    right = told_once(simplify(_change_met(node.right, met, d)), node, node.left, d)
     if node.kind is not JoinKind.INNER:
-        return _one_sided(node, left, right, d)
+        return _one_sided(node, left, right, met, d)
     terms = (_met(left, node, node.right, right, d), _met(right, node, node.left, left, d))
     return UnionAll(tuple(Project(t, passed(weighted(node.columns))) for t in terms))
 
 
-def _one_sided(node: Join, left: Node, right: Node, d: Derivation) -> Node:
+def _one_sided(node: Join, left: Node, right: Node, met_groups: tuple[Partner, ...], d: Derivation) -> Node:
     """Linear in the left side: ΔJ(L, R) = J(ΔL, R⁻) + J(L*, R⁺) − J(L*, R⁻), with L* the rows of L⁺ that meet ΔR.
 
-    Every other row of L⁺ has the same partners before and after.
+    Every other row of L⁺ has the same partners before and after. met_groups: of the right side.
     """
     names = passed(weighted(node.columns))
     if is_nothing(left) and is_nothing(right):
@@ -124,8 +124,8 @@ def _one_sided(node: Join, left: Node, right: Node, d: Derivation) -> Node:
     terms: list[Node] = []
     rows = d.keys(rows_met(right, node, d), _ROWS_MET, "rows_met") if not is_nothing(right) else None
     for_left, for_rows = left, rows
-    groups = groups_met(node, d) if rows is not None and is_nothing(left) else None
-    if rows is not None and not is_nothing(left) and d.large.intersection(s.source for s in scans(node.right)):
+    groups = groups_met(node, met_groups, d) if rows is not None and is_nothing(left) else None
+    if rows is not None and not is_nothing(left) and d.reads_large(node.right):
         # All terms ask the right side for one set of keys, so that one reading may serve them.
         shown = passed(node.left.columns)
         for_left = for_rows = UnionAll((Project(left, shown), Project(rows, shown)))
@@ -174,7 +174,11 @@ def _times(name: str, by: Expr) -> Expr:
 @change.register
 def _(node: Aggregate, d: Derivation) -> Node:
     """Keyed: with K the groups of the changed rows, Δγ(R) = γ(R⁺ ⋉ K) − γ(R⁻ ⋉ K). Without groups, K is everything."""
-    return _of_groups(node, (), d)
+    if node.groups:
+        return _of_groups(node, (), d)
+    if is_nothing(simplify(change(node.child, d))):
+        return nothing(with_weight(at(node, Time.AFTER), ONE))
+    return UnionAll((with_weight(at(node, Time.AFTER), ONE), with_weight(at(node, Time.BEFORE), MINUS_ONE)))
 
 
 def _change_met(node: Node, met: tuple[Partner, ...], d: Derivation) -> Node:
@@ -192,13 +196,12 @@ def _change_met(node: Node, met: tuple[Partner, ...], d: Derivation) -> Node:
 
 
 def _of_groups(node: Aggregate, met: tuple[Partner, ...], d: Derivation) -> Node:
-    found = changed_groups(node, met, d) if node.groups else None
-    if found is None and (node.groups or is_nothing(simplify(change(node.child, d)))):
+    found = changed_groups(node, met, d)
+    if found is None:
         return nothing(with_weight(at(node, Time.AFTER), ONE))
-    names, keys = found or ((), None)
     return UnionAll(
         tuple(
-            with_weight(restrict(at(node, time), names, keys) if keys else at(node, time), weight)
+            with_weight(restrict(at(node, time), *found), weight)
             for time, weight in ((Time.AFTER, ONE), (Time.BEFORE, MINUS_ONE))
         )
     )

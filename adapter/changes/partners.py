@@ -40,7 +40,7 @@ def partners(join: Join, side: Node, d: Derivation) -> tuple[Partner, ...]:
     if join.as_of is not None or not (side is join.right or inner):
         return ()
     found = _groups_below(side)
-    if found is None or d.large.isdisjoint(source for source, _ in found[0].leaves):
+    if found is None or not d.reads_large(found[0]):
         return ()
     here, there = (1, 0) if side is join.right else (0, 1)
     other = join.left if side is join.right else join.right
@@ -73,21 +73,21 @@ def _met_by_partner(touched: Node, key: str, partner: Partner, d: Derivation) ->
     rows: Node = Project(at(partner.rows, Time.AFTER), shown)
     if not is_nothing(changed := simplify(affected(partner.rows, (partner.shown,), d))):
         rows = UnionAll((rows, changed))
-    if not d.large.isdisjoint(source for source, _ in partner.rows.leaves):
+    if d.reads_large(partner.rows):
         touched = d.keys(touched, "groups of the changed rows, whatever meets them", "touched_groups")
         rows = push(rows, ((column(KEY.format(0)), key),), touched)
     rows = Project(rows, ((MET, column(KEY.format(0))),))
     return Join(touched, rows, ((column(key), column(MET), partner.null_safe),), None, JoinKind.SEMI)
 
 
-def groups_met(node: Join, d: Derivation) -> tuple[tuple[Expr, ...], Named] | None:
+def groups_met(node: Join, met: tuple[Partner, ...], d: Derivation) -> tuple[tuple[Expr, ...], Named] | None:
     """Columns of the right side, groups of a large table, and what they have in changed ones: the change of these
-    groups has read them already. A row of the left side meets either changed groups alone or none, if these columns are
-    all among those that it is met by; else, or where there are no such groups, None."""
+    groups has read them already. met: of the right side. A row of the left side meets either changed groups alone or
+    none, if these columns are all among those that it is met by; else, or where there are no such groups, None."""
     below = _groups_below(node.right)
-    if below is None or d.large.isdisjoint(source for source, _ in below[0].leaves):
+    if below is None or not d.reads_large(below[0]):
         return None
-    found = changed_groups(below[0], partners(node, node.right, d), d)
+    found = changed_groups(below[0], met, d)
     if found is None:
         return None
     names, keys = found

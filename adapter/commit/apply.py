@@ -13,7 +13,7 @@ from ..algebra.nodes import Node
 from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.column_types import Types
-from ..changes.derivation import Binding
+from ..changes.derivation import Binding, types_of_feeds
 from ..changes.literal_keys import SHORT, Values, asked_for, with_literal_keys
 from ..changes.partials import HELD as HELD_PARTIALS
 from ..changes.partials import PARTIALS
@@ -195,8 +195,8 @@ class Applier:
 
     def _narrowing(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Callable[[Node], exp.Expression]:
         """Relations as SQL, with the keys that are known as literals, where tables are large enough for that."""
-        feeds = {f.name: self.types.get(f.source, {}) for f in plan.feeds}
-        types = {**self.types, **feeds, **{b.name: b.types for b in plan.bindings}}
+        computed = {b.name: b.types for b in plan.bindings}
+        types = {**self.types, **types_of_feeds(plan.feeds, self.types), **computed}
         measured: dict[tuple[str, str], Values | None] = {}
 
         def measure(node: Node) -> None:
