@@ -22,6 +22,9 @@ REPLACES = f"{PREFIX}replaces"
 NOT_UNIQUE = f"{PREFIX}not_unique"
 """What such an upsert fails with where it is otherwise."""
 
+FALLEN = f"{PREFIX}fallen"
+"""What a MERGE that adds to the table's rows fails with where a group has to be computed again."""
+
 OP = f"{PREFIX}op"
 """In a retraction: 'D' removes every copy of a row, 'I' adds one copy."""
 

@@ -89,6 +89,26 @@ def test_a_small_result_of_which_no_change_was_timed(maintained: Maintained, mon
         assert maintained.difference("m") == 0
 
 
+@pytest.mark.usefixtures("large_tables")
+def test_groups_that_no_row_meets_are_not_made(sales: Maintained) -> None:
+    """Where all is computed too: who the few customers are is asked of a table that is small beside the sales."""
+    sales.sql("INSERT INTO sales SELECT id, CAST(id % 100 AS INT), RAND(3) FROM RANGE(1000, 20000, 1, 1)")
+    sales.refresh(
+        "m",
+        sql="SELECT s.id FROM sales s JOIN customers c ON s.customer = c.customer WHERE c.customer < 9 AND s.amount > "
+        "(SELECT 1.5 * AVG(a.amount) FROM sales a WHERE a.customer = c.customer)",
+    )
+    (created,) = (s for s in sales.statements if s.startswith("CREATE OR REPLACE"))
+    assert re.search(r"LEFT SEMI JOIN `customers\w*`\s+ON `a`.`customer` = ", created)
+    assert (sales.difference("m"), len(sales.rows("m")) > 0) == (0, True)
+    sales.sql("UPDATE sales SET amount = amount + id % 3, customer = customer + id % 2")
+    assert_written_anew(sales.refresh("m"), "20,000 of about .* changed")
+    assert any("LEFT SEMI JOIN" in s for s in sales.statements if s.startswith("INSERT OVERWRITE"))
+    sales.sql("DELETE FROM customers WHERE customer IN (0, 3)")
+    sales.refresh("m")
+    assert sales.difference("m") == 0
+
+
 def test_a_model_that_is_to_be_maintained_by_change_is(sales: Maintained) -> None:
     only = {"refresh_mode": RefreshMode.INCREMENTAL}
     sales.refresh("m", sql="SELECT customer, AVG(amount) AS a FROM sales GROUP BY customer", **only)

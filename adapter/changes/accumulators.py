@@ -54,6 +54,10 @@ class Accumulator:
     def counts_rows(self) -> bool:
         return self.call is exp.Count and self.of is None and self.only is None
 
+    @property
+    def is_extreme(self) -> bool:
+        return self.call in (exp.Min, exp.Max)
+
     def read(self) -> list[tuple[str, Expr]]:
         """What it needs of a row."""
         needed = ((f"of_{self.i}", self.of), (f"if_{self.i}", self.only))

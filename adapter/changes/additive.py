@@ -11,7 +11,7 @@ that no name of the user's can be in the way.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -31,7 +31,7 @@ from ..algebra.nodes import (
     UnionAll,
     walk,
 )
-from ..names import WEIGHT
+from ..names import PREFIX, WEIGHT
 from .accumulators import Accumulator, Combine, accumulator, reference, summed, zero
 from .derivation import KEY, Derivation, at, net, passed
 from .differentiate import change
@@ -62,16 +62,29 @@ class Own:
 
 
 @dataclass(frozen=True)
+class Falls:
+    """When a changed group is computed again, told beside its row in the table. rows: what is added, and what the
+    condition reads of the group's change; condition: over the columns of these, and of the table, which have other
+    names in it; own: those names, each with the column."""
+
+    rows: Node
+    condition: Expr
+    own: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Additions:
     """rows: for each changed group, what is added to the table's row, under the columns of the model; changes: the
     relation that this is read from; key: the columns of the groups; combine: in the order of the columns; counted: a
-    column that is 0 exactly where a group has no rows, None if none says so."""
+    column that is 0 exactly where a group has no rows, None if none says so; falls: where a group falls so seldom that
+    whoever adds to the table may find out; None where some do more often, or none ever does."""
 
     rows: Node
     changes: str
     key: tuple[str, ...]
     combine: tuple[Combine, ...]
     counted: str | None
+    falls: Falls | None = None
 
 
 @dataclass(frozen=True)
@@ -109,10 +122,14 @@ def added(model: Node, own: Own, d: Derivation) -> Added | None:
         shows[node.aggregates[counting.i][0]] if counting is not None else None,
     )
     grows = d.changed <= d.grown and _only_grows(node.child)
-    falls = None if grows else _falling(node, keys, parts, changes, own, shows)
-    if falls is None:
+    may = [] if grows else _may_fall(keys, parts)
+    if not may:
         return Added(additions, None, None)
-    falling = d.keys(falls, "groups that are computed again", FALLING)
+    outputs = [(f"own_{key}", shows[name]) for key, (name, _) in zip(keys, node.groups, strict=True)]
+    outputs += [(f"own_{p.i}", shows[name]) for p, (name, _) in zip(parts, node.aggregates, strict=True)]
+    falling = d.keys(_falling(keys, parts, may, changes, own, outputs), "groups that are computed again", FALLING)
+    if not any(p.is_extreme for p in parts):
+        additions = replace(additions, falls=_falls(keys, parts, may, changes, additions.rows, outputs))
     return Added(additions, falling, restrict(at(model, Time.AFTER), columns(additions.key) or (integer(1),), falling))
 
 
@@ -189,27 +206,58 @@ def _tells_rows(keys: tuple[str, ...], parts: list[Accumulator]) -> bool:
     return not keys or _counting(keys, parts) is not None
 
 
-def _falling(
-    node: Aggregate, keys: tuple[str, ...], parts: list[Accumulator], changes: Named, own: Own, shows: Mapping[str, str]
-) -> Node | None:
-    """The groups that are computed again: of those that may fall by their change, those that do beside the table's row.
+Case = tuple[exp.Expression, exp.Expression]
+"""A condition over a group's change, under which it may fall, and one over change and own row, under which it does."""
 
-    A group that lost rows is in the table, so that an inner join finds it.
-    """
+
+def _may_fall(keys: tuple[str, ...], parts: list[Accumulator]) -> list[Case]:
     may = [(m, f) for p in parts if (m := p.may_fall()) is not None and (f := p.falls()) is not None]
     if not _tells_rows(keys, parts):
         fewer = exp.LT(this=reference(ROWS_NET), expression=zero())
         may.append((fewer, exp.not_(exp.paren(exp.or_(*(exp.paren(p.shows_rows()) for p in parts))))))
-    if not may:
-        return None
-    outputs = [(f"own_{key}", shows[name]) for key, (name, _) in zip(keys, node.groups, strict=True)]
-    outputs += [(f"own_{p.i}", shows[name]) for p, (name, _) in zip(parts, node.aggregates, strict=True)]
+    return may
+
+
+def _falling(
+    keys: tuple[str, ...],
+    parts: list[Accumulator],
+    may: list[Case],
+    changes: Named,
+    own: Own,
+    outputs: list[tuple[str, str]],
+) -> Node:
+    """The groups that are computed again: of those that may fall by their change, those that do beside the table's row.
+
+    A group that lost rows is in the table, so that an inner join finds it.
+    """
     candidates = Filter(changes, Expr.of(exp.or_(*(exp.paren(m) for m, _ in may))))
     equalities = tuple((column(key), column(f"own_{key}"), True) for key in keys)
     both = Join(candidates, own.read(tuple(outputs)), equalities, None)
+    falls = Filter(both, _fallen(keys, parts, may))
+    return Project(falls, passed(keys) or ((KEY.format(0), integer(1)),))
+
+
+def _fallen(keys: tuple[str, ...], parts: list[Accumulator], may: list[Case]) -> Expr:
     met = exp.or_(*(exp.paren(exp.and_(m, exp.paren(f))) for m, f in may))
     if (counting := _counting(keys, parts)) is not None:
         # A group that has no rows left goes, whatever its other aggregates were.
         met = exp.and_(exp.paren(met), counting.shows_rows())
-    falls = Filter(both, Expr.of(met))
-    return Project(falls, passed(keys) or ((KEY.format(0), integer(1)),))
+    return Expr.of(met)
+
+
+def _falls(
+    keys: tuple[str, ...],
+    parts: list[Accumulator],
+    may: list[Case],
+    changes: Named,
+    rows: Node,
+    outputs: list[tuple[str, str]],
+) -> Falls:
+    condition = _fallen(keys, parts, may)
+    assert isinstance(rows, Project)
+    # Under names that no column of the model has.
+    told = {name: f"{PREFIX}{name}" for name in changes.columns if name in condition.columns}
+    shown = (*rows.outputs, *((new, column(name)) for name, new in told.items()))
+    return Falls(
+        Project(changes, shown), condition.rename(told), tuple((n, c) for n, c in outputs if n in condition.columns)
+    )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from ..algebra.nodes import Node
-from ..changes.additive import Additions
+from ..changes.additive import Additions, Falls
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.column_types import Types
 from ..changes.derivation import Binding, types_of_feeds
@@ -18,7 +18,7 @@ from ..changes.literal_keys import SHORT, Values, asked_for, with_literal_keys
 from ..changes.partials import HELD as HELD_PARTIALS
 from ..changes.partials import PARTIALS
 from ..errors import TargetError
-from ..names import COPIES, NOT_UNIQUE, PREFIX, WEIGHT
+from ..names import COPIES, FALLEN, NOT_UNIQUE, PREFIX, WEIGHT
 from ..reading.relations import Columns
 from ..sparksql import key_bits
 from ..sparksql import statements as sql
@@ -45,6 +45,10 @@ class NotHeld(TargetError):
 
 class NotUnique(Exception):
     """The key that the project expects is none; says so. Nothing was written."""
+
+
+class Fallen(Exception):
+    """A group has to be computed again, to which was to be added. Nothing was written."""
 
 
 class Dearer(Exception):
@@ -78,7 +82,7 @@ class Applier:
     the columns of the tables that are read; weigh: told how many rows of the table are to be made again, raises Dearer
     if that is too many; expected: a key that only the project says the rows have, where they are merged as a whole;
     worth_looking: whether a look through the whole table is little beside a merge of so many whole rows; sizes: of what
-    is read.
+    is read; falls_often: whether groups had to be computed again the last time.
     """
 
     engine: Engine
@@ -96,6 +100,7 @@ class Applier:
     expected: ExpectedKey | None = field(default=None, kw_only=True)
     worth_looking: Callable[[int], bool] = field(default=lambda rows: True, kw_only=True)
     sizes: BytesRead = field(default_factory=BytesRead, kw_only=True)
+    falls_often: bool = field(default=False, kw_only=True)
 
     @property
     def names(self) -> list[str]:
@@ -104,7 +109,18 @@ class Applier:
     def plan(self, plan: ChangePlan, work: Incremental, renderer: Renderer) -> Applied:
         """Computes the plan's relations in order and applies the last one."""
         computed = Computed(plan)
-        return self._apply(computed, work, self._compute(computed, work, renderer))
+        tell = self._telling(computed, work, renderer)
+        if plan.additions is not None and plan.additions.falls is not None and not self.falls_often:
+            assert plan.affected is not None
+            self._compute(computed, work, tell, until=plan.affected.name)
+            if any(computed.rows.get(name) == 0 for name in plan.settling):
+                return self._nothing()
+            try:
+                return self._add_unless_one_falls(plan.additions, plan.additions.falls, computed, tell)
+            except Fallen:
+                pass
+        self._compute(computed, work, tell)
+        return self._apply(computed, work, tell)
 
     def _apply(self, computed: Computed, work: Incremental, tell: Callable[[Binding], Told]) -> Applied:
         plan, rows = computed.plan, computed.rows
@@ -155,18 +171,26 @@ class Applier:
         told = Told(f"(\n{upserts}\n)", result.reads)
         return applier._upsert(plan.key, technique, work.rows[plan.affected.name], told)
 
-    def _compute(self, computed: Computed, work: Incremental, renderer: Renderer) -> Callable[[Binding], Told]:
-        """Pins the relations of the plan, until one of them says that the table stays as it is. How what reads them is
-        said in SQL."""
-        plan = computed.plan
-        narrowed = self._narrowing(plan, work, renderer)
+    def _telling(self, computed: Computed, work: Incremental, renderer: Renderer) -> Callable[[Binding], Told]:
+        """How a relation over those that are computed is said in SQL."""
+        narrowed = self._narrowing(computed.plan, work, renderer)
 
         def tell(binding: Binding) -> Told:
             read = computed.read(binding.node)
             return Told(sql.explained(binding.why, narrowed(read)), self.sizes.by(read))
 
+        return tell
+
+    def _compute(
+        self, computed: Computed, work: Incremental, tell: Callable[[Binding], Told], until: str | None = None
+    ) -> None:
+        """Pins the relations of the plan that are not yet, until one of them says that the table stays as it is, or up
+        to one of them."""
+        plan = computed.plan
         for b in plan.bindings:
-            if computed.is_told(b.name):
+            if b.name == until:
+                break
+            if b.name in computed.rows or computed.is_told(b.name):
                 continue
             told, few = tell(b), False if computed.is_many(b.name) else None
             if b.name == PARTIALS:
@@ -175,7 +199,6 @@ class Applier:
             computed.rows[b.name] = self._pin(work, b.name, told, few=few)
             if b.name in plan.settling and not computed.rows[b.name]:
                 break
-        return tell
 
     def _pin(self, work: Incremental, name: str, told: Told, *, few: bool | None = None) -> int:
         # More than a few may be joined with large tables in a way that only adaptive execution sees to be wrong.
@@ -238,15 +261,31 @@ class Applier:
         void = {n for n, t in self.columns if t == "void"}
         return tuple(c for c in key if c not in void)
 
-    def _add(self, additions: Additions, relation: str, rows: int, *, again: bool) -> Applied:
+    def _add_unless_one_falls(
+        self, additions: Additions, falls: Falls, computed: Computed, tell: Callable[[Binding], Told]
+    ) -> Applied:
+        """Raises Fallen. Which groups fall is not asked before: few ever do, and the MERGE sees every row anyway."""
+        rows = tell(Binding("additions", falls.rows, "what is added to the table's own rows"))
+        try:
+            changed = computed.rows[additions.changes]
+            return self._add(additions, f"(\n{rows.sql}\n)", changed, again=False, falls=falls)
+        except SqlError as error:
+            if FALLEN in str(error):
+                raise Fallen from error
+            raise
+
+    def _add(
+        self, additions: Additions, relation: str, rows: int, *, again: bool, falls: Falls | None = None
+    ) -> Applied:
         """relation: what is added, by its name or as a query in parentheses; again: whether some of its rows are put
-        in the place of the table's instead; rows: how many there are of both."""
+        in the place of the table's instead; rows: how many there are of both; falls: when it is to fail."""
         key = self._found_by(additions.key)
         with self._reading_computed(rows):
             bounds = self._bounds(relation, key, self._bits(relation, key, rows))
         merge = sql.merge_additions(
-            self.spec.target, relation, self.columns, key, additions.combine, additions.counted, bounds, upserts=again
-        )
+            self.spec.target, relation, self.columns, key, additions.combine, additions.counted, bounds,
+            upserts=again, falls=falls,
+        )  # fmt: skip
         technique = "keyed" if again else "additive"
         written = self._merge(technique, merge, counted(0, rows))
         return Applied(technique, written.inserted, written.updated, written.deleted)

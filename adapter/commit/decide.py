@@ -125,7 +125,7 @@ def dearer(seen: Seen, spec: Spec, changed: Changed | None) -> str | None:
     if seen.position is None or not may_be_rewritten(seen, spec) or _begins_to_keep(seen):
         return None
     past, size, untimed = seen.position.past, size_of_sources(seen), BY_KEY if seen.key is not None else BY_ROW
-    reasons = (why_anew(past, size, changed, untimed, bar) for bar in bars(seen))
+    reasons = (why_anew(past, size, changed, untimed, bar) for bar in bars(seen, spec))
     return next((reason for reason in reasons if reason is not None), None)
 
 
@@ -133,7 +133,7 @@ def dear_plan(seen: Seen, spec: Spec, changed: Changed | None, plan: ChangePlan)
     """Why a plan for a change of so many rows is not worth carrying out; None if it is."""
     if seen.position is None or not may_be_rewritten(seen, spec) or _begins_to_keep(seen):
         return None
-    bar = next((bar for bar in bars(seen) if bar.timed), None)
+    bar = next((bar for bar in bars(seen, spec) if bar.timed), None)
     if bar is None:
         return None
     assert seen.model.node is not None
@@ -156,10 +156,11 @@ def _begins_to_keep(seen: Seen) -> bool:
     return seen.partials is not None and seen.held is None
 
 
-def bars(seen: Seen) -> tuple[Bar, ...]:
+def bars(seen: Seen, spec: Spec) -> tuple[Bar, ...]:
     """Of which one has to be met before the table is written anew."""
     refresh = seen.entry.sequence + 1 if seen.entry is not None else 0
-    return bars_of(seen.target.size if seen.target is not None else 0, refresh)
+    shown = (seen.position.rows or 0) if spec.is_read and seen.position is not None else 0
+    return bars_of(seen.target.size if seen.target is not None else 0, refresh, shown)
 
 
 def costs(seen: Seen, changed: Changed | None) -> Expected | None:

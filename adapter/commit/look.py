@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from ..algebra.clock import WATERMARK, Reading, read_by
 from ..algebra.kept import is_kept
 from ..algebra.keys import SourceKeys, unique_key
+from ..algebra.nodes import Aggregate, Node
 from ..changes.additive import Own, adds_up
 from ..changes.change_plan import ChangePlan
 from ..changes.column_types import Types
 from ..changes.partials import Partials
+from ..changes.partners import of_groups_met
 from ..changes.plan import plan
 from ..dialect import without_as_of
 from ..errors import Impossible, Refusal, TargetError
@@ -40,6 +42,10 @@ Settings = tuple[tuple[str, str], ...]
 
 LARGE = 32 * 2**20
 """Bytes from which on it pays to look which of a table's files can hold the changed keys before it is read for them."""
+
+ASKED = 4
+"""Times that a table is larger than another of which some rows say which of its groups are met: Spark sends those to
+all tasks then, or finds out while it runs that it can."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,21 @@ class Seen:
             grown=grown,
             few=few,
         )
+
+    @property
+    def content(self) -> Node:
+        """The SELECT, for all of its rows: without groups of large tables that no join meets. The model is not
+        refused."""
+        assert self.model.node is not None
+        tables = self.catalog.tables
+
+        def largest(node: Node) -> int:
+            return max((tables[source].size for source, _ in node.leaves if source in tables), default=0)
+
+        def worth(groups: Aggregate, rows: Node) -> bool:
+            return largest(groups) >= LARGE and 0 < largest(rows) * ASKED <= largest(groups)
+
+        return of_groups_met(self.model.node, self.types, worth)
 
     @property
     def types(self) -> Types:

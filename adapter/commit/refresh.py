@@ -354,6 +354,7 @@ class Refresh:
             self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique,
             self.measure, self._small(), self.seen.types, expected=self.seen.expected_key,
             worth_looking=self._worth_looking, sizes=BytesRead(self._tables()),
+            falls_often=self.seen.entry is not None and self.seen.entry.technique == "keyed",
         )  # fmt: skip
 
     def _worth_looking(self, rows: int) -> bool:
@@ -415,9 +416,9 @@ class Refresh:
         after = {n: Span(t.version, t.version) for n, t in self.catalog.tables.items() if t.kind is Kind.DELTA}
         if self.model.node is not None:
             clock = {Time.UNDATED: self.clock, Time.AFTER: self.clock}
-            temporal = choose(self.model.node, self.engine, self.measure, Renderer(dated(after), clock=clock))
-            renderer = Renderer(dated(after), clock=clock, temporal=temporal)
-            return print_sql(renderer.query(self.model.node), pretty=True)
+            content = self.seen.content
+            temporal = choose(content, self.engine, self.measure, Renderer(dated(after), clock=clock))
+            return print_sql(Renderer(dated(after), clock=clock, temporal=temporal).query(content), pretty=True)
         if self.model.tree is None:
             return self.spec.sql
 

@@ -73,7 +73,8 @@ class Spec:
     rows and versions may come before they are ignored, as an interval in SQL; emission: when the results of windows are
     made, None where they are what the rows are at any time; with it, late_by is how late rows may come before a window
     is taken to be complete, and None at processing time; sink_by_key: whether a sink takes its changes by key;
-    expected_keys: by dotted name, columns that the project expects to be unique in a table or view, in this one too.
+    expected_keys: by dotted name, columns that the project expects to be unique in a table or view, in this one too;
+    is_read: whether others are maintained by the changes of the table.
     """
 
     target: str
@@ -100,6 +101,7 @@ class Spec:
     may_rebuild: bool = True
     sink_by_key: bool = False
     expected_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_read: bool = False
 
 
 UNITS = ("second", "minute", "hour", "day", "week")

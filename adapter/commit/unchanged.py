@@ -28,8 +28,8 @@ def is_plain(seen: Seen, spec: Spec) -> bool:
 
 def asked(spec: Spec, settings: Settings) -> str:
     """A digest of all that the user says of the table, and of the release that reads it: another may read it better."""
-    # What is expected of keys changes how rows are merged, and not which there are.
-    told = replace(spec, place="", full_refresh=False, expected_keys={})
+    # What is expected of keys, and who reads the table, changes how rows are written, and not which there are.
+    told = replace(spec, place="", full_refresh=False, expected_keys={}, is_read=False)
     return digest((told, settings, _release()))
 
 

@@ -173,7 +173,7 @@ def _weighed(decision: Decision, seen: Seen, spec: Spec) -> str:
     found = costs(seen, changed)
     if found is None:
         return ""
-    met = [bar for bar in bars(seen) if bar.is_met(found)]
+    met = [bar for bar in bars(seen, spec) if bar.is_met(found)]
     if not met:
         return f": {found}"
     asked = "the model does not leave it open" if not may_be_rewritten(seen, spec) else None

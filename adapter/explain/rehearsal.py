@@ -67,8 +67,12 @@ def rehearse(spec: Spec, engine: Engine, seen: Seen, decision: Decision, case: C
     target = seen.target
     if target is None or target.kind is not Kind.DELTA:
         target = Table(spec.target, Kind.DELTA, seen.model.columns, version=0)
-    # Without what earlier refreshes took, nothing is weighed: every case is shown.
-    seen = replace(seen, target=target, position=Position(replace(entry, past=Past()), target.version))
+    # Without what earlier refreshes took, nothing is weighed: every case is shown. Where groups were computed again,
+    # whether one has to be is asked before anything is added.
+    technique = "keyed" if case is Case.GENERAL else "additive"
+    seen = replace(
+        seen, target=target, position=Position(replace(entry, past=Past(), technique=technique), target.version)
+    )
     outcome = Refresh(spec, noting, seen, Assumed(noting, case)).carry_out(decision)
     return Rehearsed(case, outcome, tuple(noting.statements))
 

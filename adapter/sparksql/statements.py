@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
+from ..algebra.expressions import replace_columns
 from ..changes.accumulators import Combine
+from ..changes.additive import Falls
 from ..dialect import print_sql
-from ..names import COPIES, NOT_UNIQUE, OP, PRESENT, REPLACES, WEIGHT
+from ..names import COPIES, FALLEN, NOT_UNIQUE, OP, PRESENT, REPLACES, WEIGHT
 from ..reading.relations import Columns
 from .orderable import orderable
 
@@ -200,11 +202,13 @@ def merge_additions(
     counted: str | None,
     bounds: str,
     *,
-    upserts: bool,
+    upserts: bool = False,
+    falls: Falls | None = None,
 ) -> str:
     """One MERGE by key of the relation of `additions`.
 
-    counted: a column that is 0 where the row is to go; upserts: whether some rows are put in the place of the table's.
+    counted: a column that is 0 where the row is to go; upserts: whether some rows are put in the place of the table's;
+    falls: when the MERGE is to fail, because a group has to be computed again.
     """
     news = {n: _combined(n, t, how) for (n, t), how in zip(columns, combine, strict=True) if how is not Combine.GROUP}
     present = f"s.{quoted(PRESENT)}"
@@ -218,10 +222,19 @@ def merge_additions(
     names = [n for n, _ in columns]
     return (
         f"MERGE INTO {target} AS t USING (SELECT * FROM {source}) AS s\nON {equal('t', 's', key)}{_and(bounds)}\n"
+        + (_failing(falls, next(iter(news))) if falls is not None else "")
         + "".join(f"WHEN MATCHED AND {condition} THEN DELETE\n" for condition in gone)
         + f"WHEN MATCHED AND NOT (\n  {same}\n) THEN UPDATE SET{_assigned(news)}\n"
         + f"WHEN NOT MATCHED{f' AND ({came[0]} OR {came[1]})' if came else ''} THEN {_inserted(names)}"
     )
+
+
+def _failing(falls: Falls, column: str) -> str:
+    """Of the row of a group that falls, a column cannot be set."""
+    sides = {name: exp.column(name, "s", quoted=True) for name in falls.condition.columns}
+    sides |= {name: exp.column(c, "t", quoted=True) for name, c in falls.own}
+    condition = print_sql(replace_columns(falls.condition.tree, sides), pretty=True)
+    return f"WHEN MATCHED AND (\n{condition}\n) THEN UPDATE SET{_assigned({column: _failure(FALLEN)})}\n"
 
 
 def _assigned(news: Mapping[str, str]) -> str:
@@ -234,7 +247,11 @@ def _inserted(columns: Sequence[str]) -> str:
 
 
 def _not_unique() -> str:
-    return f"RAISE_ERROR('{NOT_UNIQUE}')"
+    return _failure(NOT_UNIQUE)
+
+
+def _failure(name: str) -> str:
+    return f"RAISE_ERROR('{name}')"
 
 
 def _and(bounds: str) -> str:

@@ -192,6 +192,15 @@ def test_whether_it_has_become_quicker_is_seen_rarely_where_that_is_dear() -> No
     assert bars_of(0, 1) == bars_of(2**40, 1) == (OF_TABLES,)
 
 
+def test_who_reads_the_change_feed_counts() -> None:
+    """All rows of a table that is written anew come and go for them."""
+    size, changed = 3 * 2**30, Changed(1_000, 10**6, 0.001)
+    past = Past(Took(3.0, size, 1.0), (Took(6.0, size, 0.001),))
+    for shown, anew in ((0, True), (500_000, True), (1_500_000, False)):
+        found = [why_anew(past, size, changed, BY_KEY, bar) for bar in bars_of(1000, 1, shown)]
+        assert (found[-1] is not None) is anew
+
+
 def test_a_timing_that_cannot_be_is_left_out() -> None:
     """Of two clocks that do not agree, or of sources whose size nothing said."""
     past = Past(Took(5.0, 100, 1.0))

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 from sqlglot import ErrorLevel, exp
 
-from dbt_spark_dynamic.commit.engine import Table, Written
+from dbt_spark_dynamic.commit.engine import SqlError, Table, Written
 from dbt_spark_dynamic.dialect import parse
 from dbt_spark_dynamic.reading.relations import Columns, Kind, Relation, Versioning, View
 
@@ -145,7 +145,10 @@ class Duck:
         self._run(f"DROP TABLE IF EXISTS {name}")
 
     def write(self, sql: str, settings: Mapping[str, str]) -> Written:
-        self._run(self._translated(sql))
+        try:
+            self._run(self._translated(sql))
+        except duckdb.InvalidInputException as error:
+            raise SqlError(str(error)) from error
         return Written()
 
     def table(self, name: str) -> Table | None:

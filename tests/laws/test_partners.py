@@ -26,7 +26,7 @@ from dbt_spark_dynamic.algebra.nodes import (
 )
 from dbt_spark_dynamic.changes.derivation import Derivation
 from dbt_spark_dynamic.changes.differentiate import change
-from dbt_spark_dynamic.changes.partners import Partner, partners
+from dbt_spark_dynamic.changes.partners import Partner, of_groups_met, partners
 from dbt_spark_dynamic.changes.plan import plan
 from dbt_spark_dynamic.changes.simplify import simplify
 from dbt_spark_dynamic.dialect import parse_expression
@@ -105,6 +105,13 @@ def test_a_whole_plan_of_such_groups(model: Join, script: Script, large: set[str
         assert table == meaning(model, after)
 
 
+@given(groups_beside_kept_rows(), scripts(refreshes=1), st.sets(st.sampled_from(sorted(SOURCES))))
+def test_the_same_rows_are_made_of_the_groups_that_are_met(model: Join, script: Script, worth: set[str]) -> None:
+    less = of_groups_met(model, TYPES, lambda _, rows: not worth.isdisjoint(name for name, _ in rows.leaves))
+    for state in script.states:
+        assert meaning(less, state) == meaning(model, state)
+
+
 PARTS = Filter(Scan("s.a", "p", (("part", "k"), ("brand", "x"))), Expr.of(parse_expression("brand = 1")))
 LINES = Scan("t.A", "l", (("of", "k"), ("quantity", "x")))
 AVERAGES = Aggregate(LINES, (("met_by", column("of")),), (("n", Expr.of(parse_expression("COUNT(*)"))),))
@@ -127,6 +134,22 @@ def test_groups_are_asked_for_where_a_kept_part_has_their_key() -> None:
     change(model, d)
     keys = next(b for b in d.bindings if b.name == "changed_groups")
     assert [n.keys.name for n in walk(keys.node) if isinstance(n, Semi)] == ["touched_groups"]
+
+
+def test_all_rows_of_groups_are_asked_for_by_whoever_is_worth_it() -> None:
+    asked: list[tuple[Aggregate, Node]] = []
+    shown = Filter(AVERAGES, Expr.of(parse_expression("n > 1")))
+
+    def worth(groups: Aggregate, rows: Node) -> bool:
+        asked.append((groups, rows))
+        return len(asked) > 1
+
+    model = replace(beside(PARTS, "part"), right=shown)
+    assert of_groups_met(model, TYPES, worth) == model
+    below = of_groups_met(model, TYPES, worth).children[1].children[0].children[0]
+    assert isinstance(below, Join) and (below.left, below.kind) == (LINES, JoinKind.SEMI)
+    assert below.right.children == (PARTS,) and asked == [(AVERAGES, PARTS)] * 2
+    assert of_groups_met(AVERAGES, TYPES, worth) is AVERAGES
 
 
 def test_groups_that_changed_are_read_once_for_the_rows_that_meet_them() -> None:

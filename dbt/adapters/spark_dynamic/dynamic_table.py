@@ -17,6 +17,7 @@ from dbt.adapters.spark_dynamic.docs import documenting
 from dbt.adapters.spark_dynamic.emit import emission_of
 from dbt.adapters.spark_dynamic.expected_keys import expected_keys
 from dbt.adapters.spark_dynamic.literals import sql_literal
+from dbt.adapters.spark_dynamic.readers import read_by_change
 from dbt.adapters.spark_dynamic.temporal import late_by, require_temporal_join, versionings
 from dbt_spark_dynamic.commit.changelog import changelog
 from dbt_spark_dynamic.commit.classic import ClassicEngine
@@ -96,7 +97,7 @@ class DynamicTables(metaclass=AdapterMeta):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.maintained: dict[str, Refreshing] = {}
-        self._expected: tuple[dict[str, Any], dict[str, tuple[str, ...]]] = ({}, {})
+        self._gathered: tuple[dict[str, Any], dict[str, tuple[str, ...]], frozenset[str]] = ({}, {}, frozenset())
 
     @available
     def refresh_dynamic_table(
@@ -118,7 +119,7 @@ class DynamicTables(metaclass=AdapterMeta):
         try:
             constraints = constraints_of(model, type(self))  # type: ignore[arg-type]
             spec = spec_of(relation.render(), contracted(sql, model), model, layout, full_refresh, graph, constraints)
-            spec = replace(spec, expected_keys=self.expected_keys(graph))
+            spec = self.placed(spec, model["unique_id"], graph)
             sink = sink_of(model["config"], spec.target, spec.place)
             self.maintained[model["unique_id"]] = _refreshing(replace(spec, full_refresh=False), model["config"], sink)
             outcome = _refreshing(spec, model["config"], sink)(self._engine(sent), {})
@@ -234,11 +235,13 @@ class DynamicTables(metaclass=AdapterMeta):
     def unmark_commits(self) -> None:
         self._engine(lambda _: None).set(USER_METADATA, "")
 
-    def expected_keys(self, graph: dict[str, Any]) -> dict[str, tuple[str, ...]]:
-        """Of the whole project, gathered once in an invocation of dbt, all models of which are given one graph."""
-        if self._expected[0] is not graph:
-            self._expected = (graph, expected_keys(graph))
-        return self._expected[1]
+    def placed(self, spec: Spec, unique_id: str, graph: dict[str, Any]) -> Spec:
+        """With what the whole project says of the table, gathered once in an invocation of dbt, all models of which are
+        given one graph."""
+        if self._gathered[0] is not graph:
+            self._gathered = (graph, expected_keys(graph), read_by_change(graph))
+        _, keys, read = self._gathered
+        return replace(spec, expected_keys=keys, is_read=unique_id in read)
 
     def _engine(self, sent: Callable[[str], None]) -> Engine:
         """The session in this process where there is one, else SQL over this thread's connection. sent: told every

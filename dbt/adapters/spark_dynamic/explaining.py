@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -49,7 +48,7 @@ class Explaining(metaclass=AdapterMeta):
             sql = contracted(node.compiled_code, model)
             graph = self._graph()
             spec = spec_of(relation.render(), sql, model, "", False, graph, constraints)
-            spec = replace(spec, expected_keys=self.expected_keys(graph))  # type: ignore[attr-defined]
+            spec = self.placed(spec, node.unique_id, graph)  # type: ignore[attr-defined]
             if node.config.materialized == "versioned_table":
                 spec = maintained(spec, model["config"], engine)
             return explain(spec, engine)

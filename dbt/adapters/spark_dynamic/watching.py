@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.spark_dynamic.dynamic_table import WATCHING, Refreshing
+from dbt.adapters.spark_dynamic.readers import MAINTAINED
 from dbt_spark_dynamic.commit.engine import Table
 from dbt_spark_dynamic.commit.outcome import Outcome
 from dbt_spark_dynamic.errors import ConfigError, DynamicTableError
@@ -29,7 +30,6 @@ from dbt_spark_dynamic.watch.project import Built
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.impl import SparkDynamicAdapter
 
-MAINTAINED = ("dynamic_table", "versioned_table", "temporal_join")
 RUN = (*MAINTAINED, "view")
 """What is run to begin with. Tables, incremental models, seeds and snapshots are followed, not run: when they are
 rebuilt is for their owner to say."""
