@@ -368,6 +368,11 @@ def _(tree: exp.AggFunc, rows: Sequence[Names]) -> Any:
     return _OVER_VALUES[type(tree)]([t[0] for t in known])
 
 
+@value.register(exp.CountIf)
+def _(tree: exp.CountIf, rows: Sequence[Names]) -> Any:
+    return sum(value(tree.this, (row,)) is True for row in rows)
+
+
 @value.register(exp.Filter)
 def _(tree: exp.Filter, rows: Sequence[Names]) -> Any:
     kept = [row for row in rows if value(tree.expression.this, (row,)) is True]

@@ -1,7 +1,8 @@
 """What a group's change says about one of its aggregates, and when that is not enough.
 
-COUNT and SUM add up; MIN and MAX take a new extremum. Sums over floating point are no accumulators: in another order
-they are another number.
+COUNT and SUM add up; MIN and MAX take a new extremum. COUNT_IF counts the rows of a FILTER; BOOL_OR is the MAX of what
+is true or false, BOOL_AND the MIN. Sums over floating point are no accumulators: in another order they are another
+number.
 
 Columns of the i-th aggregate: of_i what it reads, if_i its FILTER, add_i what is added, known_i how many values that
 are not NULL it won or lost, lost_i the best value it lost, own_i what the table holds.
@@ -24,6 +25,9 @@ the point at least 6: only a longer and finer decimal could lose some."""
 
 ORDERED = re.compile(r"(tiny|small|big)?int|decimal\(\d+,\d+\)|string|date|timestamp(_ntz)?|boolean")
 """Types whose least and greatest value are one value."""
+
+
+EXTREMES = {exp.LogicalOr: exp.Max, exp.LogicalAnd: exp.Min}
 
 
 class Combine(Enum):
@@ -136,13 +140,17 @@ def accumulator(i: int, tree: exp.Expression, data_type: str | None) -> Accumula
         tree, only = tree.this, tree.expression.this
     if data_type is None or isinstance(tree.this, exp.Distinct) or tree.expressions:
         return None
+    if type(tree) is exp.CountIf:
+        counted = [exp.paren(e) for e in (only, tree.this) if e is not None]
+        return Accumulator(i, exp.Count, None, exp.and_(*counted), data_type)
     if type(tree) is exp.Count:
         every_row = isinstance(tree.this, exp.Star | exp.Literal)
         return Accumulator(i, exp.Count, None if every_row else tree.this, only, data_type)
-    exact = EXACT_SUMS if type(tree) is exp.Sum else ORDERED if type(tree) in (exp.Min, exp.Max) else None
+    call = EXTREMES.get(type(tree), type(tree))
+    exact = EXACT_SUMS if call is exp.Sum else ORDERED if call in (exp.Min, exp.Max) else None
     if exact is None or not exact.fullmatch(data_type):
         return None
-    return Accumulator(i, type(tree), tree.this, only, data_type)
+    return Accumulator(i, call, tree.this, only, data_type)
 
 
 def summed(value: exp.Expression) -> Expr:

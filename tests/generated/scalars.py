@@ -136,6 +136,7 @@ class Scalars:
             any_kind = self.random.choice([c.kind for c in columns] or ["int"])
             some = self.expression(columns, any_kind, 1)
             calls += ["COUNT(*)", "COUNT(*)", f"COUNT({some})", f"SUM({of})", f"SUM({of})"]
+            calls += [f"COUNT_IF({self.predicate(columns, 0)})"]
             calls += [f"COUNT(DISTINCT {some})"] * 2 + [f"SUM(DISTINCT {of})"]
         elif kind == "wide":
             summed = self.random.choice(("decimal", "wide"))

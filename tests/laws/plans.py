@@ -101,7 +101,7 @@ def grouped_joins(draw: st.DrawFn) -> Node:
 
 @st.composite
 def summed_plans(draw: st.DrawFn) -> Node:
-    """COUNT, SUM, MIN and MAX over any plan, by groups or without, under projections that rename and reorder."""
+    """COUNT, COUNT_IF, SUM, MIN and MAX over any plan, by groups or not, under projections that rename and reorder."""
     below = draw(plans(Size(3, 1)))
     groups = draw(_group_exprs(below, at_least=0))
     count = draw(st.integers(1, 3))
@@ -135,6 +135,8 @@ def _summing_call(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
     of = _operand(draw, names).tree.copy()
     calls = [exp.Count(this=exp.Star()), exp.Sum(this=of), exp.Count(this=of), exp.Min(this=of), exp.Max(this=of)]
     call: exp.Expression = pick(draw, calls)
+    if one_in(draw, 6):
+        call = exp.CountIf(this=draw(predicates(names)).tree.copy())
     if one_in(draw, 4):
         call = exp.Filter(this=call, expression=exp.Where(this=draw(predicates(names)).tree.copy()))
     return Expr.of(call)
