@@ -1,2 +1,2 @@
-select part_id, name, brand from {{ ref('stg_parts') }}
-where part_id not in (select part_id from {{ ref('int_active_parts') }})
+select p.part_id, p.name, p.brand from {{ ref('stg_parts') }} p
+where not exists (select 1 from {{ ref('int_active_parts') }} a where a.part_id = p.part_id)
