@@ -415,6 +415,25 @@ def test_groups_that_the_change_cannot_settle_are_computed_again(orders: Maintai
     assert [tuple(r) for r in orders.sql("SELECT n, total, most FROM m WHERE customer = 'zero'")] == [(1, None, None)]
 
 
+def test_the_merge_finds_out_that_a_group_falls(orders: Maintained) -> None:
+    """Nobody asks before, but where one fell the last time. Nothing is written by the MERGE that fails."""
+    orders.refresh("m", sql="SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer")
+    for change, technique, merges, asked in (
+        ("UPDATE orders SET amount = amount + 1 WHERE customer = 'a'", "additive", 1, False),
+        ("DELETE FROM orders WHERE customer IS NULL", "keyed", 2, True),
+        ("DELETE FROM orders WHERE id = 1", "additive", 1, True),
+        ("UPDATE orders SET amount = NULL WHERE id = 2", "keyed", 2, True),
+        ("UPDATE orders SET amount = 3", "additive", 1, True),
+    ):
+        orders.sql(change)
+        before = orders.version("m")
+        outcome = orders.refresh("m")
+        assert (outcome.code, outcome.technique, orders.difference("m")) == (Code.INCREMENTAL, technique, 0), change
+        assert orders.version("m") == before + 1
+        assert sum(s.startswith("MERGE") for s in orders.statements) == merges, change
+        assert any("groups that are computed again" in s for s in orders.statements) is asked, change
+
+
 def test_the_latest_row_of_each_key_is_told_without_the_source(orders: Maintained) -> None:
     """A row that comes later, takes its key's place; one that is told from nothing but the source, is read from it."""
     orders.refresh(
