@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sqlglot import exp
-
 from ..algebra.clock import reads
 from ..algebra.expressions import Expr, column, columns, integer
 from ..algebra.nodes import (
@@ -31,18 +29,16 @@ from ..algebra.nodes import (
     UnionAll,
     walk,
 )
-from ..names import PREFIX, WEIGHT
-from .accumulators import Accumulator, Combine, accumulator, reference, summed, zero
+from ..names import WEIGHT
+from .accumulators import Accumulator, Combine, accumulator, reference, summed
 from .derivation import KEY, Derivation, at, net, passed
 from .differentiate import change
+from .falling import ROWS_NET, BesideOwn, Falls, counting_rows, tells_rows
 from .restrict import restrict
 from .simplify import simplify
 
 FALLING = "falling_groups"
 """What the relation of the groups that are computed again is called."""
-
-ROWS_NET = "rows_net"
-"""How many rows a group won or lost."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +55,6 @@ class Own:
         if self.computed:
             return Project(Named(self.name, tuple(self.types)), tuple((name, column(c)) for name, c in outputs))
         return Scan(self.name, "own", outputs, Time.BEFORE)
-
-
-@dataclass(frozen=True)
-class Falls:
-    """When a changed group is computed again, told beside its row in the table. rows: what is added, and what the
-    condition reads of the group's change; condition: over the columns of these, and of the table, which have other
-    names in it; own: those names, each with the column."""
-
-    rows: Node
-    condition: Expr
-    own: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -113,7 +98,7 @@ def added(model: Node, own: Own, d: Derivation) -> Added | None:
     shows = {inner: outer for outer, inner in reversed(shown.items())}
     values = groups | {name: p.value() for (name, _), p in zip(node.aggregates, parts, strict=True)}
     combine = {name: p.combine for (name, _), p in zip(node.aggregates, parts, strict=True)}
-    counting = _counting(keys, parts)
+    counting = counting_rows(keys, parts)
     additions = Additions(
         Project(changes, tuple((outer, values[inner]) for outer, inner in shown.items())),
         changes.name,
@@ -121,15 +106,12 @@ def added(model: Node, own: Own, d: Derivation) -> Added | None:
         tuple(combine.get(inner, Combine.GROUP) for inner in shown.values()),
         shows[node.aggregates[counting.i][0]] if counting is not None else None,
     )
-    grows = d.changed <= d.grown and _only_grows(node.child)
-    may = [] if grows else _may_fall(keys, parts)
-    if not may:
+    beside = BesideOwn(keys, tuple(parts), tuple(shows[name] for name in node.columns))
+    if not beside.cases or (d.changed <= d.grown and _only_grows(node.child)):
         return Added(additions, None, None)
-    outputs = [(f"own_{key}", shows[name]) for key, (name, _) in zip(keys, node.groups, strict=True)]
-    outputs += [(f"own_{p.i}", shows[name]) for p, (name, _) in zip(parts, node.aggregates, strict=True)]
-    falling = d.keys(_falling(keys, parts, may, changes, own, outputs), "groups that are computed again", FALLING)
+    falling = d.keys(beside.falling(changes, own.read(beside.own)), "groups that are computed again", FALLING)
     if not any(p.is_extreme for p in parts):
-        additions = replace(additions, falls=_falls(keys, parts, may, changes, additions.rows, outputs))
+        additions = replace(additions, falls=beside.falls(changes, additions.rows))
     return Added(additions, falling, restrict(at(model, Time.AFTER), columns(additions.key) or (integer(1),), falling))
 
 
@@ -165,11 +147,6 @@ def _parts(node: Aggregate, shown: Mapping[str, str], own: Own) -> list[Accumula
     return known if len(known) == len(parts) else None
 
 
-def _counting(keys: tuple[str, ...], parts: list[Accumulator]) -> Accumulator | None:
-    """What counts the rows of each group, if anything does."""
-    return next((p for p in parts if p.counts_rows and keys), None)
-
-
 def _changes(node: Aggregate, keys: tuple[str, ...], parts: list[Accumulator], d: Derivation) -> Node:
     """γ(ΔR). Of joined rows, ΔR is netted over what is grouped by and aggregated: a row that came by one side and left
     by the other was never there, and says nothing of a group or of its extrema."""
@@ -177,7 +154,7 @@ def _changes(node: Aggregate, keys: tuple[str, ...], parts: list[Accumulator], d
     read += [needed for part in parts for needed in part.read()]
     changed = Project(simplify(change(node.child, d)), (*read, (WEIGHT, column(WEIGHT))))
     sums = [c for part in parts for c in part.contributions()]
-    rows = [] if _tells_rows(keys, parts) else [(ROWS_NET, summed(reference(WEIGHT)))]
+    rows = [] if tells_rows(keys, parts) else [(ROWS_NET, summed(reference(WEIGHT)))]
     return Aggregate(changed if _row_by_row(node.child) else net(changed), passed(keys), (*sums, *rows))
 
 
@@ -199,65 +176,3 @@ def _keeps_rows(node: Node) -> bool:
 
 def _pairs_rows(node: Node) -> bool:
     return isinstance(node, Join) and node.kind in (JoinKind.INNER, JoinKind.SEMI) and node.as_of is None
-
-
-def _tells_rows(keys: tuple[str, ...], parts: list[Accumulator]) -> bool:
-    """Whether it is known without ROWS_NET if a group has rows left: a COUNT(*) says it, and a single group stays."""
-    return not keys or _counting(keys, parts) is not None
-
-
-Case = tuple[exp.Expression, exp.Expression]
-"""A condition over a group's change, under which it may fall, and one over change and own row, under which it does."""
-
-
-def _may_fall(keys: tuple[str, ...], parts: list[Accumulator]) -> list[Case]:
-    may = [(m, f) for p in parts if (m := p.may_fall()) is not None and (f := p.falls()) is not None]
-    if not _tells_rows(keys, parts):
-        fewer = exp.LT(this=reference(ROWS_NET), expression=zero())
-        may.append((fewer, exp.not_(exp.paren(exp.or_(*(exp.paren(p.shows_rows()) for p in parts))))))
-    return may
-
-
-def _falling(
-    keys: tuple[str, ...],
-    parts: list[Accumulator],
-    may: list[Case],
-    changes: Named,
-    own: Own,
-    outputs: list[tuple[str, str]],
-) -> Node:
-    """The groups that are computed again: of those that may fall by their change, those that do beside the table's row.
-
-    A group that lost rows is in the table, so that an inner join finds it.
-    """
-    candidates = Filter(changes, Expr.of(exp.or_(*(exp.paren(m) for m, _ in may))))
-    equalities = tuple((column(key), column(f"own_{key}"), True) for key in keys)
-    both = Join(candidates, own.read(tuple(outputs)), equalities, None)
-    falls = Filter(both, _fallen(keys, parts, may))
-    return Project(falls, passed(keys) or ((KEY.format(0), integer(1)),))
-
-
-def _fallen(keys: tuple[str, ...], parts: list[Accumulator], may: list[Case]) -> Expr:
-    met = exp.or_(*(exp.paren(exp.and_(m, exp.paren(f))) for m, f in may))
-    if (counting := _counting(keys, parts)) is not None:
-        # A group that has no rows left goes, whatever its other aggregates were.
-        met = exp.and_(exp.paren(met), counting.shows_rows())
-    return Expr.of(met)
-
-
-def _falls(
-    keys: tuple[str, ...],
-    parts: list[Accumulator],
-    may: list[Case],
-    changes: Named,
-    rows: Node,
-    outputs: list[tuple[str, str]],
-) -> Falls:
-    condition = _fallen(keys, parts, may)
-    assert isinstance(rows, Project)
-    # Under names that no column of the model has.
-    told = {name: f"{PREFIX}{name}" for name in changes.columns if name in condition.columns}
-    shown = (*rows.outputs, *((new, column(name)) for name, new in told.items()))
-    return Falls(
-        Project(changes, shown), condition.rename(told), tuple((n, c) for n, c in outputs if n in condition.columns)
-    )

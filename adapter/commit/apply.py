@@ -10,10 +10,11 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from ..algebra.nodes import Node
-from ..changes.additive import Additions, Falls
+from ..changes.additive import Additions
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.column_types import Types
 from ..changes.derivation import Binding, types_of_feeds
+from ..changes.falling import Falls
 from ..changes.literal_keys import SHORT, Values, asked_for, with_literal_keys
 from ..changes.partials import HELD as HELD_PARTIALS
 from ..changes.partials import PARTIALS

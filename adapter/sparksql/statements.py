@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from ..algebra.expressions import replace_columns
 from ..changes.accumulators import Combine
-from ..changes.additive import Falls
+from ..changes.falling import Falls
 from ..dialect import print_sql
 from ..names import COPIES, FALLEN, NOT_UNIQUE, OP, PRESENT, REPLACES, WEIGHT
 from ..reading.relations import Columns
