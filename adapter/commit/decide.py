@@ -17,6 +17,7 @@ from .costs import (
     Changed,
     Expected,
     Planned,
+    Slowness,
     Source,
     bars_of,
     changed_of,
@@ -124,8 +125,8 @@ def dearer(seen: Seen, spec: Spec, changed: Changed | None) -> str | None:
     """Why a change of so many rows is not worth maintaining the table by; None if it is."""
     if seen.position is None or not may_be_rewritten(seen, spec) or _begins_to_keep(seen):
         return None
-    past, size, untimed = seen.position.past, size_of_sources(seen), BY_KEY if seen.key is not None else BY_ROW
-    reasons = (why_anew(past, size, changed, untimed, bar) for bar in bars(seen, spec))
+    past, size = seen.position.past, size_of_sources(seen)
+    reasons = (why_anew(past, size, changed, _untimed(seen), bar) for bar in bars(seen, spec))
     return next((reason for reason in reasons if reason is not None), None)
 
 
@@ -169,7 +170,13 @@ def costs(seen: Seen, changed: Changed | None) -> Expected | None:
         return None
     share = changed.share if changed is not None else 0.0
     past, size = seen.position.past, size_of_sources(seen)
-    return expected(past, size, share, BY_KEY if seen.key is not None else BY_ROW)
+    return expected(past, size, share, _untimed(seen))
+
+
+def _untimed(seen: Seen) -> Slowness:
+    """What a refresh by change is taken to be as long as none was timed."""
+    key = seen.expected_key
+    return BY_KEY if seen.key is not None or (key is not None and key.columns and key.holds is not False) else BY_ROW
 
 
 def may_be_rewritten(seen: Seen, spec: Spec) -> bool:

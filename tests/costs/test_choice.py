@@ -36,6 +36,14 @@ def test_a_table_is_written_anew_where_most_rows_changed() -> None:
     assert decided(updated=90_000).code is Code.INCREMENTAL
 
 
+def test_rows_that_are_expected_to_have_a_key_are_merged_by_it() -> None:
+    by_row = replace(SPEC, sql="SELECT customer, amount * 2 AS twice FROM orders")
+    by_key = replace(by_row, expected_keys={TARGET: ("customer",)})
+    assert decided(by_row, updated=1_000_000).code is Code.RECOMPUTE
+    assert decided(by_key, updated=1_000_000).code is Code.INCREMENTAL
+    assert decided(by_key, updated=9_000_000).code is Code.RECOMPUTE
+
+
 def test_small_sources_are_maintained_by_change_whatever_changed() -> None:
     assert decided(updated=9_000, rows=10_000).code is Code.INCREMENTAL
 
