@@ -28,6 +28,7 @@ ORDERED = re.compile(r"(tiny|small|big)?int|decimal\(\d+,\d+\)|string|date|times
 
 
 EXTREMES = {exp.LogicalOr: exp.Max, exp.LogicalAnd: exp.Min}
+"""Aggregates that are an extremum by another name."""
 
 
 class Combine(Enum):

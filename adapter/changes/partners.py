@@ -35,52 +35,50 @@ class Partner:
     null_safe: bool
 
 
+Worth = Callable[[Aggregate, Node], bool]
+"""Whether groups are worth asking a partner's rows which of them are met."""
+
+
 def partners(join: Join, side: Node, d: Derivation) -> tuple[Partner, ...]:
     """Of a side of groups over large tables; none where every group may be met."""
-    found = _groups_below(side)
-    if found is None or not d.reads_large(found[0]):
-        return ()
-    met = {}
-    for partner in _partners(join, side, d.types):
-        met.setdefault(partner.group, partner)
-    return tuple(met.values())
+    return _partners(join, side, d.types, lambda groups, _: d.reads_large(groups))
 
 
-def _partners(join: Join, side: Node, types: Types) -> Iterator[Partner]:
+def _partners(join: Join, side: Node, types: Types, worth: Worth) -> tuple[Partner, ...]:
+    """Of each column that groups are met by, the first that is worth it."""
     found = _groups_below(side)
     if found is None or join.as_of is not None or not (side is join.right or join.kind is JoinKind.INNER):
-        return
+        return ()
     here, there = (1, 0) if side is join.right else (0, 1)
     other = join.left if side is join.right else join.right
+    met: dict[str, Partner] = {}
     for e in join.equalities:
         if (group := _group_of(e[here], *found)) is not None:
             for rows, shown in _kept(other, e[there], types):
-                yield Partner(group, rows, shown, e[2])
+                if group not in met and worth(found[0], rows):
+                    met[group] = Partner(group, rows, shown, e[2])
+    return tuple(met.values())
 
 
-def of_groups_met(node: Node, types: Types, worth: Callable[[Aggregate, Node], bool]) -> Node:
-    """The same rows, made without groups that no join meets. worth: whether groups are worth asking a partner's rows
-    which of them are met, for which all rows that they are made of are joined with it."""
+def of_groups_met(node: Node, types: Types, worth: Worth) -> Node:
+    """The same rows, made without groups that no join meets: all rows that groups are made of are joined with a partner
+    that is worth it."""
 
     def of_these(node: Node) -> Node:
         if not isinstance(node, Join):
             return node
-        left, right = (_of_those(side, _partners(node, side, types), worth) for side in node.children)
+        left, right = (_of_those(side, _partners(node, side, types, worth)) for side in node.children)
         return replace(node, left=left, right=right)
 
     return rebuild(node, of_these)
 
 
-def _of_those(side: Node, met: Iterator[Partner], worth: Callable[[Aggregate, Node], bool]) -> Node:
-    """A side of a join, of those of its groups that have a partner."""
-    if isinstance(side, Filter | Project):
-        return replace(side, child=_of_those(side.child, met, worth))
-    asked = set()
+def _of_those(side: Node, met: tuple[Partner, ...]) -> Node:
+    """A side of a join, of those of its groups that have these partners."""
+    if met and isinstance(side, Filter | Project):
+        return replace(side, child=_of_those(side.child, met))
     for partner in met:
         assert isinstance(side, Aggregate)
-        if partner.group in asked or not worth(side, partner.rows):
-            continue
-        asked.add(partner.group)
         rows = Project(partner.rows, ((MET, partner.shown),))
         by = (dict(side.groups)[partner.group], column(MET), partner.null_safe)
         side = replace(side, child=Join(side.child, rows, (by,), None, JoinKind.SEMI))

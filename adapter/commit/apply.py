@@ -48,10 +48,6 @@ class NotUnique(Exception):
     """The key that the project expects is none; says so. Nothing was written."""
 
 
-class Fallen(Exception):
-    """A group has to be computed again, to which was to be added. Nothing was written."""
-
-
 class Dearer(Exception):
     """The table is sooner written anew than brought up to date by what changed; says why. Nothing was written."""
 
@@ -114,18 +110,16 @@ class Applier:
         if plan.additions is not None and plan.additions.falls is not None and not self.falls_often:
             assert plan.affected is not None
             self._compute(computed, work, tell, until=plan.affected.name)
-            if any(computed.rows.get(name) == 0 for name in plan.settling):
-                return self._nothing()
-            try:
-                return self._add_unless_one_falls(plan.additions, plan.additions.falls, computed, tell)
-            except Fallen:
-                pass
+            if not computed.settled:
+                applied = self._add_unless_one_falls(plan.additions, plan.additions.falls, computed, tell)
+                if applied is not None:
+                    return applied
         self._compute(computed, work, tell)
         return self._apply(computed, work, tell)
 
     def _apply(self, computed: Computed, work: Incremental, tell: Callable[[Binding], Told]) -> Applied:
         plan, rows = computed.plan, computed.rows
-        if any(rows.get(name) == 0 for name in plan.settling):
+        if computed.settled:
             return self._nothing()
         if plan.partials is not None:
             return self._of_partials(plan, work, tell)
@@ -187,9 +181,8 @@ class Applier:
     ) -> None:
         """Pins the relations of the plan that are not yet, until one of them says that the table stays as it is, or up
         to one of them."""
-        plan = computed.plan
-        for b in plan.bindings:
-            if b.name == until:
+        for b in computed.plan.bindings:
+            if b.name == until or computed.settled:
                 break
             if b.name in computed.rows or computed.is_told(b.name):
                 continue
@@ -198,8 +191,6 @@ class Applier:
                 # Of more than can be kept, it is enough to know that they are more.
                 told, few = told._replace(sql=sql.at_most(MOST_GROUPS + 1, told.sql)), True
             computed.rows[b.name] = self._pin(work, b.name, told, few=few)
-            if b.name in plan.settling and not computed.rows[b.name]:
-                break
 
     def _pin(self, work: Incremental, name: str, told: Told, *, few: bool | None = None) -> int:
         # More than a few may be joined with large tables in a way that only adaptive execution sees to be wrong.
@@ -264,16 +255,17 @@ class Applier:
 
     def _add_unless_one_falls(
         self, additions: Additions, falls: Falls, computed: Computed, tell: Callable[[Binding], Told]
-    ) -> Applied:
-        """Raises Fallen. Which groups fall is not asked before: few ever do, and the MERGE sees every row anyway."""
+    ) -> Applied | None:
+        """None if a group falls, with nothing written. Which do is not asked before: few ever do, and the MERGE sees
+        every row anyway."""
         rows = tell(Binding("additions", falls.rows, "what is added to the table's own rows"))
         try:
             changed = computed.rows[additions.changes]
             return self._add(additions, f"(\n{rows.sql}\n)", changed, again=False, falls=falls)
         except SqlError as error:
-            if FALLEN in str(error):
-                raise Fallen from error
-            raise
+            if FALLEN not in str(error):
+                raise
+            return None
 
     def _add(
         self, additions: Additions, relation: str, rows: int, *, again: bool, falls: Falls | None = None

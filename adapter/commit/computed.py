@@ -32,6 +32,11 @@ class Computed:
         self._slices = {b.name: s for s in self.plan.slices for b in (s.now, s.before) if b is not None}
         self._by_keys = {s.keys: s for s in self.plan.slices if s.keys is not None}
 
+    @property
+    def settled(self) -> bool:
+        """Whether what has been computed says that the table stays as it is."""
+        return any(self.rows.get(name) == 0 for name in self.plan.settling)
+
     def is_told(self, name: str) -> bool:
         """Whether a relation of the plan, whose turn it is, need not be computed."""
         if name in self._by_keys:

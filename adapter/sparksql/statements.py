@@ -202,7 +202,7 @@ def merge_additions(
     counted: str | None,
     bounds: str,
     *,
-    upserts: bool = False,
+    upserts: bool,
     falls: Falls | None = None,
 ) -> str:
     """One MERGE by key of the relation of `additions`.
