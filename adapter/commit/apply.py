@@ -31,7 +31,7 @@ from .computed import Computed
 from .engine import Engine, SqlError, Written
 from .held import MOST_GROUPS, held
 from .incremental import Incremental
-from .ledger import Entry, ExpectedKey
+from .ledger import ADDITIVE, APPEND, KEYED, MERGE, NO_OP, RETRACT, TOP, Entry, ExpectedKey
 from .measure import Measure
 from .spec import ChangelogMode, Spec
 
@@ -123,7 +123,7 @@ class Applier:
             return self._nothing()
         if plan.partials is not None:
             return self._of_partials(plan, work, tell)
-        settled = "top" if plan.falling is not None and rows[plan.falling.name] == 0 else None
+        settled = TOP if plan.falling is not None and rows[plan.falling.name] == 0 else None
         if plan.shape is Shape.SIGNED:
             late = self._too_late(plan, work)
             changed = self._pin(work, "result_change", tell(plan.result))
@@ -141,7 +141,7 @@ class Applier:
         upserts = self._pin_upserts(plan, work, tell(plan.result)) if again else 0
         if plan.additions is None or (again and rows[plan.affected.name] == rows[plan.additions.changes]):
             assert plan.key is not None
-            return self._upsert(plan.key, "keyed", upserts)
+            return self._upsert(plan.key, KEYED, upserts)
         more = tell(Binding("additions", plan.additions.rows, "what is added to the table's own rows"))
         if not again:
             # Columns of a relation that is computed: to compute them once more takes less than to keep them.
@@ -157,7 +157,7 @@ class Applier:
         applier = replace(self, entry=replace(self.entry, partials=held(plan.partials, rows)))
         result = tell(plan.result)
         again = HELD_PARTIALS not in work.rows or (plan.falling is not None and work.rows[plan.falling.name] > 0)
-        technique = "keyed" if again else "additive"
+        technique = KEYED if again else ADDITIVE
         if plan.shape is Shape.SIGNED:
             changed = self._pin(work, "result_change", result)
             return applier._signed(changed, lambda name, q: work.pin(name, q), technique)
@@ -279,7 +279,7 @@ class Applier:
             self.spec.target, relation, self.columns, key, additions.combine, additions.counted, bounds,
             upserts=again, falls=falls,
         )  # fmt: skip
-        technique = "keyed" if again else "additive"
+        technique = KEYED if again else ADDITIVE
         written = self._merge(technique, merge, counted(0, rows))
         return Applied(technique, written.inserted, written.updated, written.deleted)
 
@@ -313,11 +313,11 @@ class Applier:
             if self.checked:
                 self._check_unique(sql.duplicates_after_change(self.spec.target, CHANGE, self.checked))
             if not left:
-                return self._append(technique or "append", came)
+                return self._append(technique or APPEND, came)
             self.weigh(max(came, left))
             if self.key:
                 upserts = pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
-                return self._upsert(self.key, technique or "merge", upserts)
+                return self._upsert(self.key, technique or MERGE, upserts)
             expected = self._expected_to_hold(came + left)
             if expected is None:
                 return self._retract(pin, technique, came, left)
@@ -373,7 +373,7 @@ class Applier:
         entry = replace(self.entry, expected_key=replace(expected, holds=True))
         try:
             upserts = pin("upserts", sql.upserts_as_expected(CHANGE, key, self.names))
-            return replace(self, entry=entry)._upsert(key, technique or "merge", upserts, as_expected=True)
+            return replace(self, entry=entry)._upsert(key, technique or MERGE, upserts, as_expected=True)
         except SqlError as error:
             if NOT_UNIQUE in str(error):
                 raise NotUnique(problems.unexpected(self.spec, key)) from error
@@ -386,7 +386,7 @@ class Applier:
             pin("held", sql.copies_held(self.spec.target, CHANGE, self.columns, bits))
         self._check_held()
         bounds = self._bounds(HELD, self.names, bits)
-        name = technique or "retract"
+        name = technique or RETRACT
         merge = sql.merge_retractions(self.spec.target, CHANGE, HELD, self.columns, bounds)
         self._merge(name, merge, counted(0, came + left))
         return Applied(name, came, 0, left)
@@ -431,8 +431,8 @@ class Applier:
 
     def _nothing(self) -> Applied:
         with self._reading_computed(0):
-            self._write("no_op", sql.touch(self.spec.target))
-        return Applied("no_op", 0, 0, 0)
+            self._write(NO_OP, sql.touch(self.spec.target))
+        return Applied(NO_OP, 0, 0, 0)
 
     def _check_unique(self, query: str) -> None:
         with self._reading_target():

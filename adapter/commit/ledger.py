@@ -22,8 +22,13 @@ TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 CREATE, REWRITE, RECOMPUTE = "create", "rewrite", "recompute"
 """Techniques that compute the whole query: the first two write the whole table too, the last one the difference."""
 
-BY_CHANGE = frozenset({"merge", "additive", "keyed", "retract", "top", "no_op"})
-"""Techniques that take longer the more changed. Rows that only came are inserted, whatever the table holds."""
+APPEND, MERGE, RETRACT, ADDITIVE, KEYED, TOP, NO_OP = "append", "merge", "retract", "additive", "keyed", "top", "no_op"
+"""Techniques that compute the change. Rows that only came are inserted (append), others merged: by their key, as whole
+rows (retract), added up, by groups or partitions that are computed again, by what the table shows of a top; or nothing
+changed."""
+
+BY_CHANGE = frozenset({MERGE, RETRACT, ADDITIVE, KEYED, TOP, NO_OP})
+"""Those that take longer the more changed. Rows that only came are inserted, whatever the table holds."""
 
 
 @dataclass(frozen=True)

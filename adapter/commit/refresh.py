@@ -47,7 +47,7 @@ from .held import NotKept, name_of
 from .history import Commit, now, read_commit
 from .incremental import Incremental
 from .layout import taking_its_place
-from .ledger import CREATE, REWRITE, Consumed, Entry, HeldRows
+from .ledger import CREATE, KEYED, NO_OP, RECOMPUTE, REWRITE, Consumed, Entry, HeldRows
 from .look import KEY_PROPERTY, Seen, is_large, look
 from .measure import Measure
 from .outcome import Code, Outcome
@@ -168,7 +168,7 @@ class Refresh:
 
     def _unchanged(self, entry: Entry) -> Outcome:
         """Nothing to read. Versions that moved without data (OPTIMIZE, properties) are consumed at the next change."""
-        return Outcome(Code.NO_CHANGE, "no_op", sources=self._versions(entry), **self._said())
+        return Outcome(Code.NO_CHANGE, NO_OP, sources=self._versions(entry), **self._said())
 
     # ---- doing
 
@@ -194,7 +194,7 @@ class Refresh:
             self.engine.write(statement, {})
         commit = self._committed(entry, base)
         return Outcome(
-            Code.CREATED, "create", reason, rows_inserted=commit.rows_written, sources=self._versions(None),
+            Code.CREATED, CREATE, reason, rows_inserted=commit.rows_written, sources=self._versions(None),
             **self._said(),
         )  # fmt: skip
 
@@ -215,7 +215,7 @@ class Refresh:
         """The whole query again, applied as a difference, so that readers of the table's feed see only real changes."""
         if not all(self._can_be_told(n, t) for n, t in self.model.columns):
             return self._create(f"{reason}, and a column that cannot be compared rules out a difference")
-        new = self._entry("recompute", reason, entry.generation, entry.sequence + 1, self._base(), None)
+        new = self._entry(RECOMPUTE, reason, entry.generation, entry.sequence + 1, self._base(), None)
         try:
             applied = self._applier(new).difference(self._query())
         except SqlError as error:
@@ -260,10 +260,10 @@ class Refresh:
             if lost is not None:
                 return self._recompute(entry, accepted(lost, self.spec))
             if not work.changed:
-                new = self._entry("no_op", None, entry.generation, entry.sequence + 1, self._base(), 0)
+                new = self._entry(NO_OP, None, entry.generation, entry.sequence + 1, self._base(), 0)
                 new = replace(new, partials=entry.partials)
                 self._commit(touch(self.spec.target), new)
-                return Outcome(Code.NO_CHANGE, "no_op", rows_in=0, sources=self._versions(entry), **self._said())
+                return Outcome(Code.NO_CHANGE, NO_OP, rows_in=0, sources=self._versions(entry), **self._said())
             changed = changed_rows(self.seen, work.changes)
             self._weigh(changed)
             temporal: Mapping[AsOf, Technique] = {}
@@ -354,7 +354,7 @@ class Refresh:
             self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique,
             self.measure, self._small(), self.seen.types, expected=self.seen.expected_key,
             worth_looking=self._worth_looking, sizes=BytesRead(self._tables()),
-            falls_often=self.seen.entry is not None and self.seen.entry.technique == "keyed",
+            falls_often=self.seen.entry is not None and self.seen.entry.technique == KEYED,
         )  # fmt: skip
 
     def _worth_looking(self, rows: int) -> bool:
@@ -481,7 +481,7 @@ class Refresh:
         if applied.note is not None:
             self.notes.append(applied.note)
         return Outcome(
-            code, applied.technique if code is Code.INCREMENTAL else "recompute", new.reason, rows_in,
+            code, applied.technique if code is Code.INCREMENTAL else RECOMPUTE, new.reason, rows_in,
             applied.inserted, applied.updated, applied.deleted, self._versions(old), ignored=applied.too_late,
             **self._said(),
         )  # fmt: skip

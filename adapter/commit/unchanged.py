@@ -12,7 +12,7 @@ from importlib.metadata import version
 from ..pipeline import digest
 from .engine import Engine
 from .history import read_commit
-from .ledger import Entry
+from .ledger import NO_OP, Entry
 from .look import Seen, Settings, meaning_of
 from .outcome import Code, Outcome
 from .spec import Spec
@@ -54,4 +54,4 @@ def up_to_date(spec: Spec, engine: Engine) -> Outcome | None:
         if now is None or (now.id, now.version) != (then.id, then.version):
             return None
     versions: dict[str, tuple[int | None, int]] = {n: (c.version, c.version) for n, c in entry.sources.items()}
-    return Outcome(Code.NO_CHANGE, "no_op", sources=versions, table=target.name, version=target.version)
+    return Outcome(Code.NO_CHANGE, NO_OP, sources=versions, table=target.name, version=target.version)

@@ -24,7 +24,7 @@ from ..commit.decide import (
     size_of_sources,
 )
 from ..commit.engine import Engine, SqlError
-from ..commit.ledger import ExpectedKey
+from ..commit.ledger import CREATE, RECOMPUTE, REWRITE, ExpectedKey
 from ..commit.look import Seen, look
 from ..commit.outcome import Code
 from ..commit.sources import are_few, grown
@@ -305,12 +305,12 @@ def _sources(seen: Seen, decision: Decision) -> tuple[Source, ...]:
 
 def _techniques(seen: Seen, spec: Spec, cases: tuple[Rehearsed, ...], decision: Decision) -> tuple[Technique, ...]:
     whole = Technique(
-        "recompute", "the whole SELECT again, applied as a difference; right whatever changed", _of_all(seen)
+        RECOMPUTE, "the whole SELECT again, applied as a difference; right whatever changed", _of_all(seen)
     )
     if seen.model.refusal is not None:
         return (replace(whole, when=f"the only one, because {seen.model.refusal}"),)
     if not cases:
-        return (Technique("create", "once: it reads no table that could change"),)
+        return (Technique(CREATE, "once: it reads no table that could change"),)
     if len(cases) == 1:
         by_change = [Technique(cases[0].outcome.technique, "whatever changed", _of_change(seen, decision))]
     else:
@@ -319,7 +319,7 @@ def _techniques(seen: Seen, spec: Spec, cases: tuple[Rehearsed, ...], decision: 
     if found is None or not may_be_rewritten(seen, spec):
         return (*by_change, whole)
     when = "the whole SELECT again, in place of all rows; where by change takes much longer"
-    return (*by_change, Technique("rewrite", when, f"expected {seconds(found.anew)}"), whole)
+    return (*by_change, Technique(REWRITE, when, f"expected {seconds(found.anew)}"), whole)
 
 
 def _of_change(seen: Seen, decision: Decision) -> str:

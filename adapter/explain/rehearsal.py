@@ -18,7 +18,7 @@ from ..changes.top import FALLING_PARTITIONS
 from ..commit.costs import Past
 from ..commit.decide import Decision
 from ..commit.engine import Engine, Table, Written
-from ..commit.ledger import USER_METADATA, Consumed, Entry, Position
+from ..commit.ledger import ADDITIVE, CREATE, KEYED, USER_METADATA, Consumed, Entry, Position
 from ..commit.look import Seen
 from ..commit.measure import Measure
 from ..commit.outcome import Outcome
@@ -69,7 +69,7 @@ def rehearse(spec: Spec, engine: Engine, seen: Seen, decision: Decision, case: C
         target = Table(spec.target, Kind.DELTA, seen.model.columns, version=0)
     # Without what earlier refreshes took, nothing is weighed: every case is shown. Where groups were computed again,
     # whether one has to be is asked before anything is added.
-    technique = "keyed" if case is Case.GENERAL else "additive"
+    technique = KEYED if case is Case.GENERAL else ADDITIVE
     seen = replace(
         seen, target=target, position=Position(replace(entry, past=Past(), technique=technique), target.version)
     )
@@ -195,4 +195,4 @@ def _first_entry(seen: Seen) -> Entry:
     """Of a table that was created just before its sources' last version."""
     sources = {n: Consumed(t.id, t.version - 1) for n in seen.model.sources if (t := seen.catalog.delta(n)) is not None}
     clock = {function: f"'<{function} at the last refresh>'" for function in seen.clock}
-    return Entry(sources, seen.definition, "create", "", 1, -1, seen.model.columns, clock=clock)
+    return Entry(sources, seen.definition, CREATE, "", 1, -1, seen.model.columns, clock=clock)

@@ -19,7 +19,7 @@ from ..commit.apply import CHANGE, Applied, Applier
 from ..commit.decide import decide, read_at_most
 from ..commit.engine import Engine
 from ..commit.incremental import Incremental
-from ..commit.ledger import Entry
+from ..commit.ledger import APPEND, Entry
 from ..commit.look import Seen, look
 from ..commit.outcome import Code, Outcome
 from ..commit.refresh import Refresh
@@ -283,7 +283,7 @@ class Appender(Applier):
             self._count(f"SELECT * FROM (\n{news}\n) WHERE {date} < {floor}")
             on_time = f"COALESCE({date} >= {floor}, TRUE)"
         self._write("append", f"INSERT INTO {self.spec.target} BY NAME\nSELECT * FROM (\n{news}\n) WHERE {on_time}")
-        return Applied("append", rows, 0, 0)
+        return Applied(APPEND, rows, 0, 0)
 
     def _count(self, late: str) -> None:
         n = int(self.engine.rows(f"SELECT COUNT(*) FROM (\n{late}\n)")[0][0])
