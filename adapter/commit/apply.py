@@ -131,10 +131,10 @@ class Applier:
             return replace(signed, too_late=late)
         if settled is not None and plan.affected is not None and plan.key is not None:
             self.weigh(rows[plan.affected.name])
-            # The rows are a part of what is computed already, and every one of the keys has one.
+            # Rows that are a part of what is computed already, one for every key, and none of them in the table.
             kept = tell(plan.result)
             kept = kept._replace(sql=sql.upserts_of_rows(kept.sql))
-            return self._upsert(plan.key, settled, rows[plan.affected.name], kept)
+            return self._upsert(plan.key, settled, rows[plan.affected.name], kept, net=True)
         again = plan.affected is not None and rows[plan.affected.name] > 0
         if again:
             self.weigh(rows[plan.affected.name])
@@ -317,7 +317,7 @@ class Applier:
             self.weigh(max(came, left))
             if self.key:
                 upserts = pin("upserts", sql.upserts_from_change(CHANGE, self.key, self.names))
-                return self._upsert(self.key, technique or MERGE, upserts)
+                return self._upsert(self.key, technique or MERGE, upserts, net=True)
             expected = self._expected_to_hold(came + left)
             if expected is None:
                 return self._retract(pin, technique, came, left)
@@ -373,7 +373,7 @@ class Applier:
         entry = replace(self.entry, expected_key=replace(expected, holds=True))
         try:
             upserts = pin("upserts", sql.upserts_as_expected(CHANGE, key, self.names))
-            return replace(self, entry=entry)._upsert(key, technique or MERGE, upserts, as_expected=True)
+            return replace(self, entry=entry)._upsert(key, technique or MERGE, upserts, net=True, as_expected=True)
         except SqlError as error:
             if NOT_UNIQUE in str(error):
                 raise NotUnique(problems.unexpected(self.spec, key)) from error
@@ -392,10 +392,18 @@ class Applier:
         return Applied(name, came, 0, left)
 
     def _upsert(
-        self, key: tuple[str, ...], technique: str, rows: int, told: Told | None = None, *, as_expected: bool = False
+        self,
+        key: tuple[str, ...],
+        technique: str,
+        rows: int,
+        told: Told | None = None,
+        *,
+        net: bool = False,
+        as_expected: bool = False,
     ) -> Applied:
-        """told: the upserts, as a query in parentheses that the MERGE computes, where they are not computed yet;
-        as_expected: whether they say which keys the table must have, and that it is a failure if it is otherwise."""
+        """told: the upserts, as a query in parentheses that the MERGE computes, where they are not computed yet; net:
+        whether each of them is known to be another row than the table's; as_expected: whether they say which keys the
+        table must have, and that it is a failure if it is otherwise."""
         if rows == 0:
             return self._nothing()
         upserts, reads = told or Told(UPSERTS, counted(0, rows))
@@ -404,7 +412,7 @@ class Applier:
         with self.engine.reading(reads):
             bounds = self._bounds(upserts, key, self._bits(upserts, key, rows))
         merge = sql.merge_upserts(
-            self.spec.target, upserts, key, self.names, comparable, bounds, as_expected=as_expected
+            self.spec.target, upserts, key, self.names, comparable, bounds, net=net, as_expected=as_expected
         )
         written = self._merge(technique, merge, reads)
         return Applied(technique, written.inserted, written.updated, written.deleted)

@@ -145,21 +145,24 @@ def merge_upserts(
     bounds: str,
     stays: str = "",
     *,
+    net: bool = False,
     as_expected: bool = False,
 ) -> str:
     """One MERGE by key. Rows with equal values are not written; a column that cannot be compared counts as changed.
 
     bounds: a further condition on the target `t` that every matching row meets, to skip files; or nothing; stays: a
-    condition on `t` and the source `s` under which the target's row is kept, whatever the source says; or nothing;
-    as_expected: whether the source is of `upserts_as_expected`, so that keys which the table must have and has not, or
-    has and must not, are a failure.
+    condition on `t` and the source `s` under which the target's row is kept, whatever the source says; or nothing; net:
+    whether the source is of a net change, so that each row of the target that it meets has other values: they are not
+    compared, and Delta looks by the key alone for what to mark, instead of by all columns; as_expected: whether the
+    source is of `upserts_as_expected`, so that keys which the table must have and has not, or has and must not, are a
+    failure.
     """
     values = [c for c in columns if c not in key]
     same = equal("t", "s", [c for c in values if c in comparable])
-    changed = f"NOT ({same})" if all(c in comparable for c in values) else "TRUE"
+    changed = "" if net or not all(c in comparable for c in values) else f" AND NOT ({same})"
     news = {c: f"s.{quoted(c)}" for c in values}
-    kept = f"NOT ({stays}) AND " if stays else ""
-    update = f"WHEN MATCHED AND {kept}{changed} THEN UPDATE SET{_assigned(news)}\n" if values else ""
+    moves = f" AND NOT ({stays})" if stays else ""
+    update = f"WHEN MATCHED{moves}{changed} THEN UPDATE SET{_assigned(news)}\n" if values else ""
     there, missing = "", ""
     if as_expected:
         first, *others = columns
@@ -171,7 +174,7 @@ def merge_upserts(
     return (
         f"MERGE INTO {target} AS t USING (SELECT * FROM {source}) AS s\n"
         f"ON {equal('t', 's', key)}{_and(bounds)}\n"
-        f"{there}WHEN MATCHED AND {kept}NOT s.{quoted(PRESENT)} THEN DELETE\n{update}"
+        f"{there}WHEN MATCHED{moves} AND NOT s.{quoted(PRESENT)} THEN DELETE\n{update}"
         f"{missing}WHEN NOT MATCHED AND s.{quoted(PRESENT)} THEN {_inserted(columns)}"
     )
 
