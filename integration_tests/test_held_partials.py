@@ -204,6 +204,21 @@ def test_what_cannot_be_kept_is_computed_from_the_rows(facts: Maintained, rows: 
     assert facts.difference("m") == 0
 
 
+def test_a_group_that_comes_back_has_no_part_of_what_it_was(facts: Maintained) -> None:
+    facts.sql("INSERT INTO facts SELECT id % 3, id, id, id, id, NULL, NULL, NULL FROM RANGE(30)")
+    facts.refresh("spread", sql="SELECT g, MAX(i) - MIN(i) AS i, AVG(d) AS d FROM facts GROUP BY g")
+    for change in (
+        "INSERT INTO facts VALUES (1, 100, 1, 1, 1, NULL, NULL, NULL)",
+        "DELETE FROM facts WHERE g = 1",
+        "INSERT INTO facts VALUES (1, 50, 1, NULL, 1, NULL, NULL, NULL), (1, 60, 1, NULL, 1, NULL, NULL, NULL)",
+    ):
+        facts.sql(change)
+        assert facts.refresh("spread").code is Code.INCREMENTAL
+        assert facts.difference("spread") == 0
+    found = held(facts, "spread")
+    assert found is not None and len(found["rows"]) == 3
+
+
 def test_more_groups_than_are_kept(facts: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dbt_spark_dynamic.commit.held.MOST_GROUPS", 3)
     facts.sql("INSERT INTO facts SELECT id % 3, id, id, id, id, NULL, NULL, NULL FROM RANGE(9)")

@@ -29,10 +29,7 @@ def maintained_by(p: Partials, own: Own, key: tuple[str, ...] | None, d: Derivat
     not to be merged by one."""
     shown = p.key if key is not None else None
     groups = _added_to(p, d) if held else _computed(p, shown, own, d)
-    rows: Node = Named(groups.now, p.aggregate.columns)
-    if p.keys:
-        rows = Filter(rows, Expr.of(exp.GT(this=reference(ROWS_HELD), expression=zero())))
-    made = p.made_of(rows)
+    made = p.made_of(Named(groups.now, p.aggregate.columns))
     if shown is not None:
         result = Binding(ROWS, made, "what those groups have now")
         return ChangePlan((), (), result, Shape.UPSERT, shown, groups.touched, falling=groups.falling, partials=p)
@@ -89,12 +86,15 @@ def _but(rows: Node, falling: Named | None) -> Node:
 
 
 def _combined(p: Partials, parts: Node, combine: tuple[Combine, ...]) -> Node:
-    """γ of rows of γ′: their sums, their least and their greatest."""
+    """γ of rows of γ′: their sums, their least and their greatest. Of a group without rows nothing is kept: should it
+    come back, it has no part in what it is then."""
     calls = {Combine.ADD: exp.Sum, Combine.LEAST: exp.Min, Combine.GREATEST: exp.Max}
     operands = tuple(
         (name, Expr.of(calls[how](this=reference(name))))
         for name, how in zip(p.aggregate.columns, combine, strict=True)
         if how is not Combine.GROUP
     )
-    together = Aggregate(parts, passed(p.keys), operands)
+    together: Node = Aggregate(parts, passed(p.keys), operands)
+    if p.keys:
+        together = Filter(together, Expr.of(exp.GT(this=reference(ROWS_HELD), expression=zero())))
     return Project(together, (*passed(p.keys), *((name, cast(column(name), p.types[name])) for name, _ in operands)))

@@ -39,8 +39,9 @@ def worth_keeping(model: Node, engine: Engine, rows: int | None) -> Partials | N
 
 
 def name_of(p: Partials) -> str:
-    """By which the ledger knows what it holds rows of."""
-    return digest(p.text)
+    """By which the ledger knows what it holds rows of: of groups that have rows, not of those that had some, which were
+    held too once."""
+    return digest(f"groups that have rows: {p.text}")
 
 
 def held(p: Partials, rows: Sequence[Sequence[Value]]) -> HeldRows:

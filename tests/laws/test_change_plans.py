@@ -80,7 +80,7 @@ def test_a_slice_is_what_the_older_version_has(model: Node, script: Script) -> N
 
 @given(summed_plans(), scripts(refreshes=3))
 def test_counts_and_sums_are_added_to_the_table(model: Node, script: Script) -> None:
-    """By the additive law, which reads R for falling groups alone."""
+    """By the additive law, which reads R for falling groups, and for values that are counted once."""
     table = meaning(model, script.states[0])
     for before, after, touched in script.refreshes:
         if touched:
@@ -143,6 +143,24 @@ def test_what_is_made_of_few_groups_is_made_of_those_that_are_kept(
         return
     shape = Shape.UPSERT if by_key and found.key is not None else Shape.SIGNED
     _assert_maintained_by(found, model, script, shape, by_key=by_key, simplified=simplified)
+
+
+@pytest.mark.parametrize("call", ["SUM(k)", "MAX(k)", "MIN(k)"])
+def test_a_group_that_comes_back_has_no_part_of_what_it_was(call: str) -> None:
+    """It had a row, lost it, and comes back with one that has no value or a smaller or larger one."""
+    scan = Scan("s.a", "a", (("k", "k"), ("x", "x")))
+    said = Aggregate(scan, (("x", column("x")),), (("y", Expr.of(parse_expression(call))),))
+    model = _hidden(said)
+    found = partials(model, _summed_types)
+    assert found is not None
+    rows = Counter({(3, 1, None): 1}), Counter({(3, 1, None): 1, (3, 2, None): 1}), Counter({(3, 2, None): 1})
+    for back in (None, 2, 4):
+        contents = (*rows, Counter({(3, 2, None): 1, (back, 1, None): 1}))
+        states = tuple(
+            {"s.a": bag, "t.A": Counter(), "s.result": Counter(), CLOCK: Counter({(0,): 1})} for bag in contents
+        )
+        script = Script(states, (frozenset({"s.a"}),) * 3)
+        _assert_maintained_by(found, model, script, Shape.UPSERT, large=NOTHING, types=TYPES)
 
 
 def _assert_maintained_by(found: Partials, model: Node, script: Script, shape: Shape, **asked: Any) -> None:
