@@ -1,22 +1,25 @@
 """What a group's change says about one of its aggregates, and when that is not enough.
 
 COUNT and SUM add up; MIN and MAX take a new extremum. COUNT_IF counts the rows of a FILTER; BOOL_OR is the MAX of what
-is true or false, BOOL_AND the MIN. Sums over floating point are no accumulators: in another order they are another
-number.
+is true or false, BOOL_AND the MIN. COUNT(DISTINCT e) adds up what DISTINCT group, e wins and loses. Sums over floating
+point are no accumulators: in another order they are another number.
 
 Columns of the i-th aggregate: of_i what it reads, if_i its FILTER, add_i what is added, known_i how many values that
-are not NULL it won or lost, lost_i the best value it lost, own_i what the table holds.
+are not NULL it won or lost, lost_i the best value it lost, own_i what the table holds. Of COUNT(DISTINCT e), of_i is 0
+in what changed, 1 in a value that the group has now and had not, -1 in one that it had and has not.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
 from sqlglot import exp
 
-from ..algebra.expressions import Expr, cast, column
+from ..algebra.expressions import Expr, cast, column, integer
+from ..algebra.nodes import Aggregate, Filter, Node
 from ..names import WEIGHT
 
 EXACT_SUMS = re.compile(r"bigint|decimal\((\d|1\d|2[0-8]),\d+\)|decimal\(\d+,[0-6]\)")
@@ -43,13 +46,14 @@ class Combine(Enum):
 @dataclass(frozen=True)
 class Accumulator:
     """The i-th aggregate. call: COUNT, SUM, MIN or MAX; of: what it reads, None for COUNT(*); only: its FILTER;
-    type: of its result."""
+    type: of its result; once: what COUNT(DISTINCT …) counts each value of once, nothing for all others."""
 
     i: int
     call: type[exp.AggFunc]
     of: exp.Expression | None
     only: exp.Expression | None
     type: str
+    once: tuple[exp.Expression, ...] = ()
 
     @property
     def add(self) -> str:
@@ -57,7 +61,7 @@ class Accumulator:
 
     @property
     def counts_rows(self) -> bool:
-        return self.call is exp.Count and self.of is None and self.only is None
+        return self.call is exp.Count and self.of is None and self.only is None and not self.once
 
     @property
     def is_extreme(self) -> bool:
@@ -65,12 +69,29 @@ class Accumulator:
 
     def read(self) -> list[tuple[str, Expr]]:
         """What it needs of a row."""
+        if self.once:
+            return [(f"of_{self.i}", integer(0))]
         needed = ((f"of_{self.i}", self.of), (f"if_{self.i}", self.only))
         return [(name, Expr.of(e)) for name, e in needed if e is not None]
+
+    def values(self, groups: tuple[tuple[str, Expr], ...], rows: Node) -> Aggregate:
+        """What COUNT(DISTINCT …) counts, each value once for each group: DISTINCT groups, values."""
+        conditions = [*([self.only] if self.only is not None else []), *map(_is_known, self.once)]
+        counted = Filter(rows, Expr.of(exp.and_(*(exp.paren(c.copy()) for c in conditions))))
+        return Aggregate(counted, (*groups, *((f"once_{k}", Expr.of(e)) for k, e in enumerate(self.once))))
+
+    def of_value(self, parts: Iterable[Accumulator]) -> dict[str, Expr]:
+        """A value that came to a group or left it, with WEIGHT, as a row of what all the parts read: it is none for
+        others than this one."""
+        row = {name: Expr.of(exp.Null()) for p in parts if not p.once for name, _ in p.read()}
+        row |= {f"of_{p.i}": integer(0) for p in parts if p.once}
+        return row | {f"of_{self.i}": column(WEIGHT), WEIGHT: integer(0)}
 
     def contributions(self) -> list[tuple[str, Expr]]:
         """What a group's change adds, and what says whether that is enough; over rows with `read` and WEIGHT."""
         of, weight = reference(f"of_{self.i}"), reference(WEIGHT)
+        if self.once:
+            return [(self.add, summed(of))]
         known = [_is_known(of)] if self.of is not None else []
         if self.call is exp.Count:
             return [(self.add, summed(self._if(weight, *known)))]
@@ -139,8 +160,11 @@ def accumulator(i: int, tree: exp.Expression, data_type: str | None) -> Accumula
     only = None
     if isinstance(tree, exp.Filter):
         tree, only = tree.this, tree.expression.this
-    if data_type is None or isinstance(tree.this, exp.Distinct) or tree.expressions:
+    if data_type is None or tree.expressions:
         return None
+    if isinstance(tree.this, exp.Distinct):
+        once = tuple(tree.this.expressions)
+        return Accumulator(i, exp.Count, None, only, data_type, once) if type(tree) is exp.Count else None
     if type(tree) is exp.CountIf:
         counted = [exp.paren(e) for e in (only, tree.this) if e is not None]
         return Accumulator(i, exp.Count, None, exp.and_(*counted), data_type)

@@ -149,13 +149,31 @@ def _parts(node: Aggregate, shown: Mapping[str, str], own: Own) -> list[Accumula
 
 def _changes(node: Aggregate, keys: tuple[str, ...], parts: list[Accumulator], d: Derivation) -> Node:
     """γ(ΔR). Of joined rows, ΔR is netted over what is grouped by and aggregated: a row that came by one side and left
-    by the other was never there, and says nothing of a group or of its extrema."""
-    read = [(key, e) for key, (_, e) in zip(keys, node.groups, strict=True)]
-    read += [needed for part in parts for needed in part.read()]
-    changed = Project(simplify(change(node.child, d)), (*read, (WEIGHT, column(WEIGHT))))
+    by the other was never there, and says nothing of a group or of its extrema. Values that are counted once are rows
+    of their own."""
+    groups = tuple((key, e) for key, (_, e) in zip(keys, node.groups, strict=True))
+    read = [needed for part in parts for needed in part.read()]
+    changed: Node = Project(simplify(change(node.child, d)), (*groups, *read, (WEIGHT, column(WEIGHT))))
+    changed = changed if _row_by_row(node.child) else net(changed)
+    values = tuple(_values(part, parts, groups, node.child, changed.columns, d) for part in parts if part.once)
+    changed = UnionAll((changed, *values)) if values else changed
     sums = [c for part in parts for c in part.contributions()]
     rows = [] if tells_rows(keys, parts) else [(ROWS_NET, summed(reference(WEIGHT)))]
-    return Aggregate(changed if _row_by_row(node.child) else net(changed), passed(keys), (*sums, *rows))
+    return Aggregate(changed, passed(keys), (*sums, *rows))
+
+
+def _values(
+    part: Accumulator,
+    parts: list[Accumulator],
+    groups: tuple[tuple[str, Expr], ...],
+    rows: Node,
+    names: tuple[str, ...],
+    d: Derivation,
+) -> Node:
+    """What COUNT(DISTINCT …) wins and loses, Δδ(R), under the names of what changed."""
+    row = part.of_value(parts)
+    told = simplify(change(part.values(groups, rows), d))
+    return Project(told, tuple((name, row.get(name, column(name))) for name in names))
 
 
 def _row_by_row(node: Node) -> bool:

@@ -6,7 +6,7 @@ The laws themselves are carried out in `differentiate.py`, `affected.py`, `restr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 
 from ..algebra.clock import reads
@@ -82,6 +82,16 @@ EMITTED = Law(
     "Δε(R) = ε⁺(R⁺ ⋉ K) − what the table holds for K, K = results that the clock has made due, or late rows correct",
     "rows of the windows that are due, and the table's own rows for them: others stay as they were made",
 )
+
+
+def counting_once(law: Law) -> Law:
+    """The same of an aggregation that has COUNT(DISTINCT e)."""
+    also = "changed rows, and those that are equal to one in group and e"
+    return replace(
+        law,
+        formula=f"{law.formula}; COUNT(DISTINCT e) ⊕ Σ Δδ(R), δ over group and e",
+        reads=law.reads.replace("changed rows alone", also),
+    )
 
 
 @singledispatch

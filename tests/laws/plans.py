@@ -101,7 +101,8 @@ def grouped_joins(draw: st.DrawFn) -> Node:
 
 @st.composite
 def summed_plans(draw: st.DrawFn) -> Node:
-    """COUNT, COUNT_IF, SUM, MIN and MAX over any plan, by groups or not, under projections that rename and reorder."""
+    """COUNT (of DISTINCT values too), COUNT_IF, SUM, MIN and MAX over any plan, by groups or not, under projections
+    that rename and reorder."""
     below = draw(plans(Size(3, 1)))
     groups = draw(_group_exprs(below, at_least=0))
     count = draw(st.integers(1, 3))
@@ -137,6 +138,9 @@ def _summing_call(draw: st.DrawFn, names: tuple[str, ...]) -> Expr:
     call: exp.Expression = pick(draw, calls)
     if one_in(draw, 6):
         call = exp.CountIf(this=draw(predicates(names)).tree.copy())
+    elif one_in(draw, 4):
+        others = [_operand(draw, names).tree.copy()] if one_in(draw, 3) else []
+        call = exp.Count(this=exp.Distinct(expressions=[of, *others]))
     if one_in(draw, 4):
         call = exp.Filter(this=call, expression=exp.Where(this=draw(predicates(names)).tree.copy()))
     return Expr.of(call)
