@@ -1,5 +1,8 @@
 """γ(R⁺) = γ(R⁻) ⊕ γ(ΔR): what came and left is added to the table's own rows, and nothing of R is read.
 
+To COUNT(DISTINCT e) is added what Δδ(R) says, δ over group and e: of R, the rows that are equal to a changed one in
+both tell whether a value came to its group, or left it.
+
 Only where change and table together cannot tell is a group computed again from R (a falling group): a SUM that lost
 values and is now 0 may have none left, an extremum has left and nothing at least as good has come, or rows have left
 and nothing that the table shows says that others stay. Where rows only came, no group falls, and nobody looks for one.

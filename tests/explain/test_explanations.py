@@ -70,6 +70,15 @@ def test_the_law_of_each_node() -> None:
     ]
 
 
+def test_the_law_of_values_that_are_counted_once() -> None:
+    root, *_ = explained(
+        "SELECT customer, COUNT(DISTINCT day) AS days, COUNT(*) AS n FROM orders GROUP BY customer"
+    ).steps
+    assert root.law.kind == "additive"
+    assert root.law.formula.startswith("γ(R⁺) = γ(R⁻) ⊕ γ(ΔR); COUNT(DISTINCT e) ⊕ Σ Δδ(R)")
+    assert root.law.reads.startswith("changed rows, and those that are equal to one in group and e; ")
+
+
 def test_the_law_of_first_rows() -> None:
     laws = [(type(s.node).__name__, s.law.kind) for s in explained(LATEST).steps]
     assert laws == [("Filter", "linear"), ("Window", "top"), ("Scan", "source")]
