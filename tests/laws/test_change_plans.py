@@ -141,7 +141,8 @@ def test_what_is_made_of_few_groups_is_made_of_those_that_are_kept(
     assert found is not None
     if by_key and added_to(model, own(model), Derivation(model, EVERY_SOURCE)) is not None:
         return
-    shape = Shape.UPSERT if by_key and found.key is not None else Shape.SIGNED
+    keyed = by_key and found.key is not None and unique_key(model, KEYS) is not None
+    shape = Shape.UPSERT if keyed else Shape.SIGNED
     _assert_maintained_by(found, model, script, shape, by_key=by_key, simplified=simplified)
 
 
