@@ -12,7 +12,6 @@ in what changed, 1 in a value that the group has now and had not, -1 in one that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -80,12 +79,12 @@ class Accumulator:
         counted = Filter(rows, Expr.of(exp.and_(*(exp.paren(c.copy()) for c in conditions))))
         return Aggregate(counted, (*groups, *((f"once_{k}", Expr.of(e)) for k, e in enumerate(self.once))))
 
-    def of_value(self, parts: Iterable[Accumulator]) -> dict[str, Expr]:
-        """A value that came to a group or left it, with WEIGHT, as a row of what all the parts read: it is none for
-        others than this one."""
-        row = {name: Expr.of(exp.Null()) for p in parts if not p.once for name, _ in p.read()}
-        row |= {f"of_{p.i}": integer(0) for p in parts if p.once}
-        return row | {f"of_{self.i}": column(WEIGHT), WEIGHT: integer(0)}
+    def value_for(self, other: Accumulator) -> Expr:
+        """What `other` reads of a row that stands for a value that came to a group or left it, with WEIGHT: it is one
+        for this aggregate alone."""
+        if other is self:
+            return column(WEIGHT)
+        return integer(0) if other.once else Expr.of(exp.Null())
 
     def contributions(self) -> list[tuple[str, Expr]]:
         """What a group's change adds, and what says whether that is enough; over rows with `read` and WEIGHT."""

@@ -156,27 +156,21 @@ def _changes(node: Aggregate, keys: tuple[str, ...], parts: list[Accumulator], d
     of their own."""
     groups = tuple((key, e) for key, (_, e) in zip(keys, node.groups, strict=True))
     read = [needed for part in parts for needed in part.read()]
-    changed: Node = Project(simplify(change(node.child, d)), (*groups, *read, (WEIGHT, column(WEIGHT))))
-    changed = changed if _row_by_row(node.child) else net(changed)
-    values = tuple(_values(part, parts, groups, node.child, changed.columns, d) for part in parts if part.once)
-    changed = UnionAll((changed, *values)) if values else changed
+    changed = Project(simplify(change(node.child, d)), (*groups, *read, (WEIGHT, column(WEIGHT))))
+    told: list[Node] = [changed if _row_by_row(node.child) else net(changed)]
+    told += [_values(part, parts, groups, node.child, d) for part in parts if part.once]
     sums = [c for part in parts for c in part.contributions()]
     rows = [] if tells_rows(keys, parts) else [(ROWS_NET, summed(reference(WEIGHT)))]
-    return Aggregate(changed, passed(keys), (*sums, *rows))
+    return Aggregate(UnionAll(tuple(told)) if len(told) > 1 else told[0], passed(keys), (*sums, *rows))
 
 
 def _values(
-    part: Accumulator,
-    parts: list[Accumulator],
-    groups: tuple[tuple[str, Expr], ...],
-    rows: Node,
-    names: tuple[str, ...],
-    d: Derivation,
+    part: Accumulator, parts: list[Accumulator], groups: tuple[tuple[str, Expr], ...], rows: Node, d: Derivation
 ) -> Node:
-    """What COUNT(DISTINCT …) wins and loses, Δδ(R), under the names of what changed."""
-    row = part.of_value(parts)
-    told = simplify(change(part.values(groups, rows), d))
-    return Project(told, tuple((name, row.get(name, column(name))) for name in names))
+    """What COUNT(DISTINCT …) wins and loses, Δδ(R), as rows of what all the parts read."""
+    values = simplify(change(part.values(groups, rows), d))
+    read = ((name, part.value_for(p)) for p in parts for name, _ in p.read())
+    return Project(values, (*passed(tuple(key for key, _ in groups)), *read, (WEIGHT, integer(0))))
 
 
 def _row_by_row(node: Node) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import singledispatch
 
+from sqlglot import exp
+
 from ..algebra.clock import reads
 from ..algebra.nodes import Aggregate, Filter, Generate, Join, JoinKind, Node, Project, Scan, UnionAll, Unit, Window
 
@@ -84,8 +86,10 @@ EMITTED = Law(
 )
 
 
-def counting_once(law: Law) -> Law:
-    """The same of an aggregation that has COUNT(DISTINCT e)."""
+def adding_up(node: Aggregate, law: Law) -> Law:
+    """ADDITIVE or PARTIAL as it is for an aggregation: one that has COUNT(DISTINCT e) reads more."""
+    if not any(e.tree.find(exp.Distinct) for _, e in node.aggregates):
+        return law
     also = "changed rows, and those that are equal to one in group and e"
     return replace(
         law,

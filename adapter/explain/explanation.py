@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sqlglot import exp
-
 from ..algebra.clock import WATERMARK
 from ..algebra.emission import Emission
 from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, Window, walk
 from ..algebra.times import MICROS
 from ..changes.change_plan import ChangePlan, Shape
-from ..changes.laws import ADDITIVE, EMITTED, OF_GROUPS, PARTIAL, TOP, Law, counting_once, law_of
+from ..changes.laws import ADDITIVE, EMITTED, OF_GROUPS, PARTIAL, TOP, Law, adding_up, law_of
 from ..commit import problems
 from ..commit.costs import never_anew, seconds
 from ..commit.decide import (
@@ -212,8 +210,8 @@ def _steps(model: Model, shape: ChangePlan) -> tuple[Step, ...]:
     at_root = {Filter: EMITTED} if model.emission is not None else at_root
     assert model.node is not None
     first = next((n for n in walk(model.node) if type(n) in at_root), None)
-    if isinstance(first, Aggregate) and any(e.tree.find(exp.Distinct) for _, e in first.aggregates):
-        at_root = {Aggregate: counting_once(at_root[Aggregate])}
+    if isinstance(first, Aggregate):
+        at_root = {Aggregate: adding_up(first, at_root[Aggregate])}
     above = shape.partials.above if shape.partials is not None and shape.shape is Shape.SIGNED else ()
 
     def below(node: Node, depth: int) -> list[Step]:
