@@ -434,6 +434,26 @@ def test_the_merge_finds_out_that_a_group_falls(orders: Maintained) -> None:
         assert any("groups that are computed again" in s for s in orders.statements) is asked, change
 
 
+def test_the_merge_finds_out_that_an_extremum_left(orders: Maintained) -> None:
+    """Which a row that leaves takes along easily: it is asked before, but where none left the last time."""
+    orders.refresh("m", sql="SELECT customer, MIN(id) AS first, MAX(amount) AS most FROM orders GROUP BY customer")
+    for change, technique, merges, asked in (
+        ("UPDATE orders SET amount = amount + 1", "additive", 1, True),
+        ("UPDATE orders SET amount = amount + 1 WHERE customer IS NULL", "additive", 1, False),
+        ("DELETE FROM orders WHERE id IN (1, 3)", "keyed", 2, True),
+        ("INSERT INTO orders VALUES (8, 'a', 0), (9, NULL, NULL)", "additive", 1, False),
+        ("UPDATE orders SET amount = amount - 1", "keyed", 2, True),
+        ("UPDATE orders SET amount = amount + 2", "additive", 1, True),
+        ("UPDATE orders SET id = id + 5", "keyed", 2, True),
+        ("DELETE FROM orders", "keyed", 1, True),
+    ):
+        orders.sql(change)
+        outcome = orders.refresh("m")
+        assert (outcome.code, outcome.technique, orders.difference("m")) == (Code.INCREMENTAL, technique, 0), change
+        assert sum(s.startswith("MERGE") for s in orders.statements) == merges, change
+        assert any("groups that are computed again" in s for s in orders.statements) is asked, change
+
+
 def test_the_latest_row_of_each_key_is_told_without_the_source(orders: Maintained) -> None:
     """A row that comes later, takes its key's place; one that is told from nothing but the source, is read from it."""
     orders.refresh(

@@ -64,8 +64,8 @@ class Own:
 class Additions:
     """rows: for each changed group, what is added to the table's row, under the columns of the model; changes: the
     relation that this is read from; key: the columns of the groups; combine: in the order of the columns; counted: a
-    column that is 0 exactly where a group has no rows, None if none says so; falls: where a group falls so seldom that
-    whoever adds to the table may find out; None where some do more often, or none ever does."""
+    column that is 0 exactly where a group has no rows, None if none says so; falls: when a group falls, which whoever
+    adds to the table may find out; None where none ever does."""
 
     rows: Node
     changes: str
@@ -113,8 +113,7 @@ def added(model: Node, own: Own, d: Derivation) -> Added | None:
     if not beside.cases or (d.changed <= d.grown and _only_grows(node.child)):
         return Added(additions, None, None)
     falling = d.keys(beside.falling(changes, own.read(beside.own)), "groups that are computed again", FALLING)
-    if not any(p.is_extreme for p in parts):
-        additions = replace(additions, falls=beside.falls(changes, additions.rows))
+    additions = replace(additions, falls=beside.falls(changes, additions.rows))
     return Added(additions, falling, restrict(at(model, Time.AFTER), columns(additions.key) or (integer(1),), falling))
 
 

@@ -38,11 +38,13 @@ def tells_rows(keys: Sequence[str], parts: Sequence[Accumulator]) -> bool:
 class Falls:
     """When a changed group is computed again, told beside its row in the table. rows: what is added, and what the
     condition reads of the group's change; condition: over the columns of these, and of the table, which have other
-    names in it; own: those names, each with the column."""
+    names in it; own: those names, each with the column; easily: whether it takes no more than the row of an extremum
+    that leaves, and not that all values of a sum do."""
 
     rows: Node
     condition: Expr
     own: tuple[tuple[str, str], ...]
+    easily: bool
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class BesideOwn:
         assert isinstance(rows, Project)
         shown = (*rows.outputs, *((new, column(name)) for name, new in told.items()))
         own = tuple((name, c) for name, c in self.own if name in condition.columns)
-        return Falls(Project(changes, shown), condition.rename(told), own)
+        return Falls(Project(changes, shown), condition.rename(told), own, any(p.is_extreme for p in self.parts))
 
     @property
     def _condition(self) -> Expr:

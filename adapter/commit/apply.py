@@ -79,7 +79,7 @@ class Applier:
     the columns of the tables that are read; weigh: told how many rows of the table are to be made again, raises Dearer
     if that is too many; expected: a key that only the project says the rows have, where they are merged as a whole;
     worth_looking: whether a look through the whole table is little beside a merge of so many whole rows; sizes: of what
-    is read; falls_often: whether groups had to be computed again the last time.
+    is read; fell: whether groups had to be computed again the last time, None if nothing was added then.
     """
 
     engine: Engine
@@ -97,7 +97,7 @@ class Applier:
     expected: ExpectedKey | None = field(default=None, kw_only=True)
     worth_looking: Callable[[int], bool] = field(default=lambda rows: True, kw_only=True)
     sizes: BytesRead = field(default_factory=BytesRead, kw_only=True)
-    falls_often: bool = field(default=False, kw_only=True)
+    fell: bool | None = field(default=None, kw_only=True)
 
     @property
     def names(self) -> list[str]:
@@ -107,7 +107,7 @@ class Applier:
         """Computes the plan's relations in order and applies the last one."""
         computed = Computed(plan)
         tell = self._telling(computed, work, renderer)
-        if plan.additions is not None and plan.additions.falls is not None and not self.falls_often:
+        if plan.additions is not None and plan.additions.falls is not None and self._is_rare(plan.additions.falls):
             assert plan.affected is not None
             self._compute(computed, work, tell, until=plan.affected.name)
             if not computed.settled:
@@ -253,6 +253,10 @@ class Applier:
         void = {n for n, t in self.columns if t == "void"}
         return tuple(c for c in key if c not in void)
 
+    def _is_rare(self, falls: Falls) -> bool:
+        """Whether it is likely that no group falls: then to see it in the MERGE saves one reading of the table."""
+        return self.fell is False or (self.fell is None and not falls.easily)
+
     def _add_unless_one_falls(
         self, additions: Additions, falls: Falls, computed: Computed, tell: Callable[[Binding], Told]
     ) -> Applied | None:
@@ -373,7 +377,7 @@ class Applier:
         entry = replace(self.entry, expected_key=replace(expected, holds=True))
         try:
             upserts = pin("upserts", sql.upserts_as_expected(CHANGE, key, self.names))
-            return replace(self, entry=entry)._upsert(key, technique or MERGE, upserts, net=True, as_expected=True)
+            return replace(self, entry=entry)._upsert(key, technique or MERGE, upserts, as_expected=True)
         except SqlError as error:
             if NOT_UNIQUE in str(error):
                 raise NotUnique(problems.unexpected(self.spec, key)) from error

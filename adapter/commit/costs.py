@@ -30,7 +30,8 @@ ALIKE, LEAST = 4, 1e-7
 
 AGAIN, AT_LAST = 8, 64
 """One refresh in so many is by change although a small table is sooner written anew: it may have become quicker, and
-nothing else would tell. The second where that is expected to cost more than some seconds."""
+nothing else would tell. The second where that is expected to cost more than some seconds. One in AGAIN also looks how
+much changed of a source that does not say it."""
 
 
 @dataclass(frozen=True)
@@ -171,15 +172,19 @@ class Past:
 @dataclass(frozen=True)
 class Changed:
     """rows: of a source, those that changed, or of the table, those that are to be made again; of: how many it has;
-    share: of all that is read, what changed; only_came: whether no row left. The text says it in a clause."""
+    share: of all that is read, what changed; only_came: whether no row left; supposed: whether no more is known than
+    the share of the last time. The text says it in a clause."""
 
     rows: int
     of: int
     share: float
     source: str | None = None
     only_came: bool = False
+    supposed: bool = False
 
     def __str__(self) -> str:
+        if self.supposed:
+            return f"nothing says how many rows of {self.source} changed, and the last time they were too many"
         if self.source is None:
             return f"{self.rows:,} of the table's {self.of:,} rows are to be made again"
         # How many there are is reckoned from the size of files.

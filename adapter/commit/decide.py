@@ -10,12 +10,14 @@ from ..changes.literal_keys import read_whole
 from ..errors import TargetError
 from .bytes_read import added, of_table
 from .costs import (
+    AGAIN,
     BY_KEY,
     BY_ROW,
     LOOKED_UP,
     Bar,
     Changed,
     Expected,
+    Past,
     Planned,
     Slowness,
     Source,
@@ -28,7 +30,7 @@ from .costs import (
 from .engine import Engine
 from .incremental import FEW_CHANGES
 from .layout import Layout, layout
-from .ledger import Entry, Position, written_as
+from .ledger import REWRITE, Entry, Position, written_as
 from .look import Seen
 from .outcome import Code
 from .sources import Change, Lost, change_of
@@ -87,7 +89,7 @@ def _maintained(seen: Seen, entry: Entry, spec: Spec, engine: Engine) -> Decisio
         return Decision(Code.NO_CHANGE)
     if refusal is not None:
         return Decision(Code.RECOMPUTE, refusal.reason)
-    dear = dearer(seen, spec, changed_rows(seen, changes))
+    dear = dearer(seen, spec, changed_rows(seen, changes) or _supposed(entry, changes))
     code = Code.INCREMENTAL if dear is None else Code.RECOMPUTE
     return Decision(code, dear, changes, moved, rewrite=dear is not None)
 
@@ -104,6 +106,15 @@ def changed_rows(seen: Seen, changes: Mapping[str, Change]) -> Changed | None:
         for name, t in tables.items()
     )
     return changed_of(sources, only_came=all(c.only_came for c in changes.values()))
+
+
+def _supposed(entry: Entry, changes: Mapping[str, Change]) -> Changed | None:
+    """As much as the last time, where a source does not say it, which was written anew itself: its feed is all of its
+    rows twice, and netting them only told the last time that they are too many. None where it is worth looking."""
+    source = next((name for name, change in changes.items() if change.rows is None), None)
+    if source is None or entry.technique != REWRITE or entry.share is None or (entry.sequence + 1) % AGAIN == 0:
+        return None
+    return Changed(0, 0, entry.share, source, supposed=True)
 
 
 def size_of_sources(seen: Seen) -> int:
@@ -123,19 +134,19 @@ def read_at_most(seen: Seen, changes: Mapping[str, Change]) -> int | None:
 
 def dearer(seen: Seen, spec: Spec, changed: Changed | None) -> str | None:
     """Why a change of so many rows is not worth maintaining the table by; None if it is."""
-    if seen.position is None or not may_be_rewritten(seen, spec) or _begins_to_keep(seen):
+    past = _past_of_rewritable(seen, spec)
+    if past is None:
         return None
-    past, size = seen.position.past, size_of_sources(seen)
+    size = size_of_sources(seen)
     reasons = (why_anew(past, size, changed, _untimed(seen), bar) for bar in bars(seen, spec))
     return next((reason for reason in reasons if reason is not None), None)
 
 
 def dear_plan(seen: Seen, spec: Spec, changed: Changed | None, plan: ChangePlan) -> str | None:
     """Why a plan for a change of so many rows is not worth carrying out; None if it is."""
-    if seen.position is None or not may_be_rewritten(seen, spec) or _begins_to_keep(seen):
-        return None
+    past = _past_of_rewritable(seen, spec)
     bar = next((bar for bar in bars(seen, spec) if bar.timed), None)
-    if bar is None:
+    if past is None or bar is None:
         return None
     assert seen.model.node is not None
     sizes = {name: seen.catalog.tables[name].size for name in seen.model.sources}
@@ -148,7 +159,14 @@ def dear_plan(seen: Seen, spec: Spec, changed: Changed | None, plan: ChangePlan)
     once = sum(sizes.get(source, 0) for source, _ in seen.model.node.leaves)
     makes = plan.shape is Shape.UPSERT and seen.held is None
     planned = Planned(len(plan.feeds) + len(plan.relations) + 1, read / once if once else 0.0, makes=makes)
-    return dear_at_sight(seen.position.past, size, changed, planned, bar)
+    return dear_at_sight(past, size, changed, planned, bar)
+
+
+def _past_of_rewritable(seen: Seen, spec: Spec) -> Past | None:
+    """What refreshes took before, of a table that may be written anew instead of being maintained; None for others."""
+    if seen.position is None or not may_be_rewritten(seen, spec) or _begins_to_keep(seen):
+        return None
+    return seen.position.past
 
 
 def _begins_to_keep(seen: Seen) -> bool:

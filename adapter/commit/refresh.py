@@ -47,7 +47,7 @@ from .held import NotKept, name_of
 from .history import Commit, now, read_commit
 from .incremental import Incremental
 from .layout import taking_its_place
-from .ledger import CREATE, KEYED, NO_OP, RECOMPUTE, REWRITE, Consumed, Entry, HeldRows
+from .ledger import ADDITIVE, CREATE, KEYED, NO_OP, RECOMPUTE, REWRITE, Consumed, Entry, HeldRows
 from .look import KEY_PROPERTY, Seen, is_large, look
 from .measure import Measure
 from .outcome import Code, Outcome
@@ -236,8 +236,11 @@ class Refresh:
         if self.checked:
             self._check_unique(duplicates_in(query, self.checked))
         new = self._entry(REWRITE, reason, entry.generation, entry.sequence + 1, self._base(), None)
+        if self.share is None and entry.technique == REWRITE:
+            # Nobody looked this time.
+            self.share = entry.share
         statement = overwrite(self.spec.target, query, [n for n, _ in self.model.columns])
-        _, commit = self._write(statement, new, WHOLE)
+        _, commit = self._write(statement, replace(new, share=self.share), WHOLE)
         return Outcome(
             Code.RECOMPUTE, REWRITE, reason, rows_inserted=commit.rows_written, rows_deleted=self._held() or 0,
             sources=self._versions(entry), **self._said(),
@@ -354,8 +357,12 @@ class Refresh:
             self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique,
             self.measure, self._small(), self.seen.types, expected=self.seen.expected_key,
             worth_looking=self._worth_looking, sizes=BytesRead(self._tables()),
-            falls_often=self.seen.entry is not None and self.seen.entry.technique == KEYED,
+            fell=self._fell(),
         )  # fmt: skip
+
+    def _fell(self) -> bool | None:
+        technique = self.seen.entry.technique if self.seen.entry is not None else None
+        return technique == KEYED if technique in (ADDITIVE, KEYED) else None
 
     def _worth_looking(self, rows: int) -> bool:
         """Few rows may lie together, where bounds find them: then they cost little in however large a table."""

@@ -154,12 +154,13 @@ def merge_upserts(
     condition on `t` and the source `s` under which the target's row is kept, whatever the source says; or nothing; net:
     whether the source is of a net change, so that each row of the target that it meets has other values: they are not
     compared, and Delta looks by the key alone for what to mark, instead of by all columns; as_expected: whether the
-    source is of `upserts_as_expected`, so that keys which the table must have and has not, or has and must not, are a
-    failure.
+    source is of `upserts_as_expected`, and so of a net change: keys which the table must have and has not, or has and
+    must not, are a failure.
     """
     values = [c for c in columns if c not in key]
     same = equal("t", "s", [c for c in values if c in comparable])
-    changed = "" if net or not all(c in comparable for c in values) else f" AND NOT ({same})"
+    compared = not (net or as_expected) and all(c in comparable for c in values)
+    changed = f" AND NOT ({same})" if compared else ""
     news = {c: f"s.{quoted(c)}" for c in values}
     moves = f" AND NOT ({stays})" if stays else ""
     update = f"WHEN MATCHED{moves}{changed} THEN UPDATE SET{_assigned(news)}\n" if values else ""
