@@ -434,6 +434,7 @@ def test_the_merge_finds_out_that_a_group_falls(orders: Maintained) -> None:
         assert any("groups that are computed again" in s for s in orders.statements) is asked, change
 
 
+@pytest.mark.usefixtures("large_tables")
 def test_the_merge_finds_out_that_an_extremum_left(orders: Maintained) -> None:
     """Which a row that leaves takes along easily: it is asked before, but where none left the last time."""
     orders.refresh("m", sql="SELECT customer, MIN(id) AS first, MAX(amount) AS most FROM orders GROUP BY customer")
