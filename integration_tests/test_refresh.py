@@ -425,13 +425,7 @@ def test_the_merge_finds_out_that_a_group_falls(orders: Maintained) -> None:
         ("UPDATE orders SET amount = NULL WHERE id = 2", "keyed", 2, True),
         ("UPDATE orders SET amount = 3", "additive", 1, True),
     ):
-        orders.sql(change)
-        before = orders.version("m")
-        outcome = orders.refresh("m")
-        assert (outcome.code, outcome.technique, orders.difference("m")) == (Code.INCREMENTAL, technique, 0), change
-        assert orders.version("m") == before + 1
-        assert sum(s.startswith("MERGE") for s in orders.statements) == merges, change
-        assert any("groups that are computed again" in s for s in orders.statements) is asked, change
+        assert_found(orders, change, technique, merges, asked)
 
 
 @pytest.mark.usefixtures("large_tables")
@@ -448,11 +442,18 @@ def test_the_merge_finds_out_that_an_extremum_left(orders: Maintained) -> None:
         ("UPDATE orders SET id = id + 5", "keyed", 2, True),
         ("DELETE FROM orders", "keyed", 1, True),
     ):
-        orders.sql(change)
-        outcome = orders.refresh("m")
-        assert (outcome.code, outcome.technique, orders.difference("m")) == (Code.INCREMENTAL, technique, 0), change
-        assert sum(s.startswith("MERGE") for s in orders.statements) == merges, change
-        assert any("groups that are computed again" in s for s in orders.statements) is asked, change
+        assert_found(orders, change, technique, merges, asked)
+
+
+def assert_found(orders: Maintained, change: str, technique: str, merges: int, asked: bool) -> None:
+    """merges: how many a refresh sends, one of which may fail; asked: whether it looks before for groups that fall."""
+    orders.sql(change)
+    before = orders.version("m")
+    outcome = orders.refresh("m")
+    assert (outcome.code, outcome.technique, orders.difference("m")) == (Code.INCREMENTAL, technique, 0), change
+    assert orders.version("m") == before + 1
+    assert sum(s.startswith("MERGE") for s in orders.statements) == merges, change
+    assert any("groups that are computed again" in s for s in orders.statements) is asked, change
 
 
 def test_the_latest_row_of_each_key_is_told_without_the_source(orders: Maintained) -> None:

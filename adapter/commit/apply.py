@@ -107,7 +107,7 @@ class Applier:
         """Computes the plan's relations in order and applies the last one."""
         computed = Computed(plan)
         tell = self._telling(computed, work, renderer)
-        if plan.additions is not None and plan.additions.falls is not None and self._is_rare(plan.additions.falls):
+        if plan.additions is not None and plan.additions.falls is not None and self._may_find_out(plan.additions.falls):
             assert plan.affected is not None
             self._compute(computed, work, tell, until=plan.affected.name)
             if not computed.settled:
@@ -253,7 +253,7 @@ class Applier:
         void = {n for n, t in self.columns if t == "void"}
         return tuple(c for c in key if c not in void)
 
-    def _is_rare(self, falls: Falls) -> bool:
+    def _may_find_out(self, falls: Falls) -> bool:
         """Whether the MERGE is to see that no group falls, which saves one reading of the table where none does, and
         costs one where some do. Of a small table that is little beside the statement that fails."""
         if falls.easily:
