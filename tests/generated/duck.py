@@ -29,6 +29,13 @@ SPARK_SUMS = {"decimal(38,0)": "bigint", "decimal(38,1)": "decimal(28,1)", "deci
 TARGET = "memory.main.maintained"
 """The table that a refresh maintains."""
 
+OF_NO_ROWS: dict[type[exp.Expr], exp.Expr] = {
+    exp.ArrayAgg: exp.Array(),
+    exp.ArrayUniqueAgg: exp.Array(),
+    exp.CountIf: exp.Literal.number(0),
+}
+"""What Spark makes of no rows, where DuckDB makes NULL."""
+
 AGO = "states_ago_"
 """Stands in a translated statement for the schema of the states so many refreshes ago."""
 
@@ -46,10 +53,9 @@ def translated(sql: str) -> str:
             table.set("db", exp.to_identifier(f"{AGO}{version.expression.name}_"))
     for typeof in list(tree.find_all(exp.Typeof)):
         typeof.replace(exp.Anonymous(this="spark_type", expressions=[typeof.this]))
-    for listing in list(tree.find_all(exp.ArrayAgg, exp.ArrayUniqueAgg)):
-        # Of no rows Spark makes an empty list.
-        whole = listing.parent if isinstance(listing.parent, exp.Filter | exp.Window) else listing
-        whole.replace(exp.Coalesce(this=whole.copy(), expressions=[exp.Array()]))
+    for call in list(tree.find_all(*OF_NO_ROWS)):
+        whole = call.parent if isinstance(call.parent, exp.Filter | exp.Window) else call
+        whole.replace(exp.Coalesce(this=whole.copy(), expressions=[OF_NO_ROWS[type(call)].copy()]))
     for grouping in tree.find_all(exp.Rollup, exp.Cube, exp.GroupingSets):
         # Of no rows Spark makes no grand total, where there are other sets beside it.
         select = grouping.find_ancestor(exp.Select)

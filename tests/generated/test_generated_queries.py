@@ -48,6 +48,12 @@ REGRESSIONS: tuple[tuple[str, int, bool], ...] = (
         0,
         False,
     ),
+    (
+        "SELECT COALESCE(t1.id, 0) AS c5, t1.id FROM sales AS t1 WHERE t1.id = t1.id GROUP BY 1, 2"
+        " HAVING COUNT(*) >= (SELECT COUNT_IF(t2.id = 1) FILTER (WHERE t2.id < t2.id) FROM sales AS t2)",
+        0,
+        False,
+    ),
 )
 """(query, script, by key) of pairs that once failed."""
 
