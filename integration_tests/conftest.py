@@ -37,16 +37,20 @@ LONGEST = (
 )  # fmt: skip
 """The files that take longest, which are begun with."""
 
-TEST_CONF = {
-    # As dbt-spark sets it for every connection: a query in a test means what it means in a model.
-    "spark.sql.ansi.enabled": "false",
-    # Thousands of small statements, each with a plan of its own: compiling Java for each of them, and replanning
-    # between its stages, is two thirds of the time. So are small refreshes run everywhere (`Engine.reading`); here,
-    # what tests ask beside them is too.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
+}
+"""For thousands of small statements, each with a plan of its own: compiling Java for each of them, and replanning
+between its stages, is two thirds of the time. So are small refreshes run everywhere (`Engine.reading`); with this, what
+tests ask beside them is too."""
+
+TEST_CONF = {
+    # As dbt-spark sets it for every connection: a query in a test means what it means in a model.
+    "spark.sql.ansi.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    **SMALL,
     # As the embedded Spark has it, for the cluster that tests start.
     **UNCHECKED,
 }

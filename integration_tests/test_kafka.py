@@ -18,6 +18,7 @@ OPENING = textwrap.dedent(
     import json, os, sys
     from pathlib import Path
     from dbt.cli.main import dbtRunner
+    from dbt_common.tests import enable_test_caching
     from dbt_spark_dynamic.embedded.jars import SHIPPED, packages_for
     from dbt_spark_dynamic.embedded.session import open_session
     from dbt_spark_dynamic.embedded.settings import EmbeddedSettings
@@ -25,6 +26,7 @@ OPENING = textwrap.dedent(
     address, jar, store = *sys.argv[1:], Path(os.environ["DBT_SPARK_DYNAMIC_STORE"])
     conf = {"spark.jars": jar, "spark.jars.excludes": f"{SHIPPED},org.apache.spark:spark-token-provider*"}
     spark = open_session(EmbeddedSettings(store, "in-memory", packages=packages_for({"kafka"}), conf=conf))
+    enable_test_caching()
 
     def text(value):
         return value if value is None or isinstance(value, str) else json.dumps(value)

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from ..commit.classic import java_class
-from .java import image_of
+from .java import image_of, options_asked
 
-OPTIONS, CLASS_PATH = "spark.driver.extraJavaOptions", "spark.driver.extraClassPath"
+CLASS_PATH = "spark.driver.extraClassPath"
 
 FOLDER = "classes"
 
@@ -56,7 +56,7 @@ class ClassArchive:
     def of(cls, conf: Mapping[str, str], java_home: Path, spark_jars: Path, cache: Path) -> ClassArchive | None:
         """None where Java is to be left alone, or where Delta's jars are not on the class path yet."""
         listed = conf.get(CLASS_PATH, "")
-        if not listed or OWN.search(conf.get(OPTIONS, "")):
+        if not listed or OWN.search(options_asked(conf)):
             return None
         jars = [*sorted(spark_jars.glob("*.jar")), *map(Path, listed.split(os.pathsep))]
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..changes.literal_keys import MOST_KEYS, PUSHED_VALUES
 from .jars import EXCLUDED, SHIPPED, DeltaJars
+from .java import OPTIONS, options_asked
 from .settings import APPLICATION, EmbeddedSettings
 from .store import Store
 
@@ -51,7 +52,7 @@ UNCHECKED = {
 
 # The user's value is joined to ours instead of replacing it: (setting, separator).
 JOINED = (
-    ("spark.driver.extraJavaOptions", " "),
+    (OPTIONS, " "),
     ("spark.driver.extraClassPath", os.pathsep),
     ("spark.jars", ","),
     ("spark.jars.packages", ","),
@@ -122,7 +123,7 @@ def delta_conf() -> dict[str, str]:
         PUSHED_VALUES: str(MOST_KEYS),
         # Literal lists of some hundred keys are deep trees: the default stack of 1m overflows in
         # the planner.
-        "spark.driver.extraJavaOptions": "-Xss4m",
+        OPTIONS: "-Xss4m",
     }
 
 
@@ -139,7 +140,7 @@ def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
     cores = usable_cores()
     store = Store(settings.store)
     options = ["-Xss4m", java_option("log4j2.configurationFile", LOG4J.as_uri())]
-    asked = settings.conf.get("spark.driver.extraJavaOptions", "")
+    asked = options_asked(settings.conf)
     if not COLLECTOR.search(asked):
         options.append("-XX:+UseParallelGC")
     options += [f"-XX:{name}={value}" for name, value in (ROOM | PATIENCE).items() if name not in asked]
@@ -172,7 +173,7 @@ def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
     if settings.catalog == "hive":
         options.append(java_option("derby.system.home", store.folder))
         conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = f"jdbc:derby:;databaseName={store.metastore};create=true"
-    return conf | {"spark.driver.extraJavaOptions": " ".join(options)}
+    return conf | {OPTIONS: " ".join(options)}
 
 
 def java_option(name: str, value: object) -> str:

@@ -19,6 +19,10 @@ from pathlib import Path
 from .start_error import StartError
 from .trust import write_trust_store
 
+OPTIONS = "spark.driver.extraJavaOptions"
+VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+"""Those whose options Java, or Spark for it, takes beside the ones that it is started with."""
+
 OLDEST = 17
 REMEDY = f"install a Java {OLDEST} or later and set JAVA_HOME to it, or run: pip install 'dbt-spark-dynamic[java]'"
 LAUNCHER = """\
@@ -89,6 +93,13 @@ def bundled_java() -> Path | None:
         return None
     java = Path(spec.origin).parent / "java-runtime" / "bin" / "java"
     return java if java.is_file() else None
+
+
+def options_asked(conf: Mapping[str, str], env: Mapping[str, str] | None = None) -> str:
+    """Options of the Java that will be started with this Spark configuration: the configuration's, and all that the
+    environment adds to them."""
+    env = os.environ if env is None else env
+    return " ".join(filter(None, (conf.get(OPTIONS), *map(env.get, VARIABLES))))
 
 
 def image_of(java_home: Path) -> Path:

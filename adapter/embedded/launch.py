@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..commit.classic import java_class, no_answer
-from .class_archive import OPTIONS, ClassArchive
+from .class_archive import ClassArchive
 from .conf import merged
 from .jars import spark_jars
-from .java import find_java_home
+from .java import OPTIONS, find_java_home
 from .settings import cache_folder
 from .start_error import StartError
 from .store import Store

@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 
 from dbt_spark_dynamic.embedded import class_archive
-from dbt_spark_dynamic.embedded.class_archive import CLASS_PATH, KEPT, LEAST, OPTIONS, ClassArchive
+from dbt_spark_dynamic.embedded.class_archive import CLASS_PATH, KEPT, LEAST, ClassArchive
+from dbt_spark_dynamic.embedded.java import OPTIONS, VARIABLES
 
 FILLED = b"x" * LEAST
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Path:
-    """A folder with a Java, a Spark and a jar of Delta's."""
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a Java, a Spark and a jar of Delta's, and no options in the environment."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
     for file in ("java/lib/modules", "spark/jars/core.jar", "delta.jar"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(file)
@@ -117,6 +120,11 @@ def test_every_machine_has_its_own(machine: Path, monkeypatch: pytest.MonkeyPatc
 )
 def test_users_who_say_it_themselves_are_left_alone(machine: Path, own: str) -> None:
     assert archive_of(machine, **{OPTIONS: f"-Xss4m {own}"}) is None
+
+
+def test_so_are_those_who_say_it_in_the_environment(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-javaagent:a")
+    assert archive_of(machine) is None
 
 
 def test_a_class_path_that_is_not_there_yet_has_none(machine: Path) -> None:

@@ -9,11 +9,17 @@ import pytest
 from dbt_spark_dynamic.embedded import conf
 from dbt_spark_dynamic.embedded.conf import brings_delta, spark_conf, with_jars, with_packages
 from dbt_spark_dynamic.embedded.jars import EXCLUDED, DeltaJars
+from dbt_spark_dynamic.embedded.java import OPTIONS, VARIABLES
 from dbt_spark_dynamic.embedded.settings import EmbeddedSettings
 
 JARS = DeltaJars(spark="4.2", scala="2.13", delta="4.4.0")
 STORE = Path("/data/my store")
-OPTIONS = "spark.driver.extraJavaOptions"
+
+
+@pytest.fixture(autouse=True)
+def nothing_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
 
 
 def settings(**keys):
@@ -48,6 +54,13 @@ def test_a_second_garbage_collector_is_never_asked_for():
     assert "-XX:+UseParallelGC" in spark_conf(settings())[OPTIONS]
     made = spark_conf(settings(conf={OPTIONS: "-XX:+UseZGC"}))[OPTIONS]
     assert "Parallel" not in made
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_nor_where_the_environment_asks_for_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "-Da=b -XX:+UseG1GC -XX:ReservedCodeCacheSize=1g")
+    made = spark_conf(settings())[OPTIONS]
+    assert "Parallel" not in made and "ReservedCodeCacheSize" not in made
 
 
 def test_the_room_for_compiled_code_is_the_user_s_to_change():
