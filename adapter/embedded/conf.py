@@ -1,4 +1,4 @@
-"""Settings → Spark's configuration. Pure: the same settings, machine and jars give the same configuration."""
+"""Settings → Spark's configuration. The same settings, machine, environment and jars give the same."""
 
 from __future__ import annotations
 

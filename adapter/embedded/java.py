@@ -95,11 +95,10 @@ def bundled_java() -> Path | None:
     return java if java.is_file() else None
 
 
-def options_asked(conf: Mapping[str, str], env: Mapping[str, str] | None = None) -> str:
+def options_asked(conf: Mapping[str, str]) -> str:
     """Options of the Java that will be started with this Spark configuration: the configuration's, and all that the
     environment adds to them."""
-    env = os.environ if env is None else env
-    return " ".join(filter(None, (conf.get(OPTIONS), *map(env.get, VARIABLES))))
+    return " ".join(filter(None, (conf.get(OPTIONS), *map(os.environ.get, VARIABLES))))
 
 
 def image_of(java_home: Path) -> Path:

@@ -10,16 +10,14 @@ import pytest
 
 from dbt_spark_dynamic.embedded import class_archive
 from dbt_spark_dynamic.embedded.class_archive import CLASS_PATH, KEPT, LEAST, ClassArchive
-from dbt_spark_dynamic.embedded.java import OPTIONS, VARIABLES
+from dbt_spark_dynamic.embedded.java import OPTIONS
 
 FILLED = b"x" * LEAST
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a Java, a Spark and a jar of Delta's, and no options in the environment."""
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
+def machine(tmp_path: Path) -> Path:
+    """A folder with a Java, a Spark and a jar of Delta's."""
     for file in ("java/lib/modules", "spark/jars/core.jar", "delta.jar"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(file)

@@ -16,12 +16,6 @@ JARS = DeltaJars(spark="4.2", scala="2.13", delta="4.4.0")
 STORE = Path("/data/my store")
 
 
-@pytest.fixture(autouse=True)
-def nothing_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-
-
 def settings(**keys):
     return EmbeddedSettings(store=STORE, **keys)
 
