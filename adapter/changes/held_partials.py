@@ -11,6 +11,7 @@ other way round, is the change.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -24,11 +25,13 @@ from .derivation import CHANGE, MINUS_ONE, ONE, ROWS, Binding, Derivation, at, d
 from .partials import HELD, PARTIALS, ROWS_HELD, Partials
 
 
-def maintained_by(p: Partials, own: Own, key: tuple[str, ...] | None, d: Derivation, *, held: bool) -> ChangePlan:
+def maintained_by(
+    p: Partials, own: Own, key: tuple[str, ...] | None, d: Derivation, whole: Callable[[Node], Node], *, held: bool
+) -> ChangePlan:
     """held: whether the rows of γ′ before the refresh are known, as HELD; key: the model's own, None where its rows are
-    not to be merged by one."""
+    not to be merged by one; whole: as `plan` has it."""
     shown = p.key if key is not None else None
-    groups = _added_to(p, d) if held else _computed(p, shown, own, d)
+    groups = _added_to(p, d) if held else _computed(p, whole(p.aggregate), shown, own, d)
     made = p.made_of(Named(groups.now, p.aggregate.columns))
     if shown is not None:
         result = Binding(ROWS, made, "what those groups have now")
@@ -59,9 +62,10 @@ def _added_to(p: Partials, d: Derivation) -> _Groups:
     return _Groups(now.name, Named(found.additions.changes, p.keys), found.falling)
 
 
-def _computed(p: Partials, shown: tuple[str, ...] | None, own: Own, d: Derivation) -> _Groups:
-    """Whole, for the ledger to keep. shown: the columns of the table that are the groups, where they are asked for."""
-    now = d.bound(PARTIALS, at(p.aggregate, Time.AFTER), "what the aggregates are made of")
+def _computed(p: Partials, all_groups: Node, shown: tuple[str, ...] | None, own: Own, d: Derivation) -> _Groups:
+    """Whole, for the ledger to keep. all_groups: γ′; shown: the columns of the table that are the groups, where they
+    are asked for."""
+    now = d.bound(PARTIALS, at(all_groups, Time.AFTER), "what the aggregates are made of")
     if shown is None:
         return _Groups(now.name, None)
     groups = _groups(p.keys, shown, Named(now.name, p.aggregate.columns), own)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from ..algebra.emission import Emission
@@ -28,6 +28,10 @@ from .slices import slicing
 from .top import top
 
 
+def _untouched(node: Node) -> Node:
+    return node
+
+
 def plan(
     model: Node,
     changed: frozenset[str],
@@ -43,6 +47,7 @@ def plan(
     held: bool = False,
     grown: frozenset[str] = frozenset(),
     few: bool = True,
+    whole: Callable[[Node], Node] = _untouched,
     simplified: bool = True,
 ) -> ChangePlan:
     """The change plan of a model for the sources that changed.
@@ -53,7 +58,8 @@ def plan(
     emission: when the results of its windows are made, for which its own table is read. large: sources of which what is
     asked for at both times is read once; types: as in `Derivation`. partials: what the model is made of, where the
     ledger is to keep that; held: whether it does already. grown: of the sources that changed, those
-    that no row left; few: whether so few rows changed that chains of joins begin at them.
+    that no row left; few: whether so few rows changed that chains of joins begin at them. whole: the same rows of a
+    relation, made in a way that takes less where all of them are made.
     """
     d = Derivation(model, changed, frozenset(large), types or {}, grown)
     key = unique_key(model, keys)
@@ -66,13 +72,13 @@ def plan(
     elif by_key and changed and own is not None and (found := added(model, own, d)) is not None:
         plan_ = _additive(model, found, tidy)
     elif changed and own is not None and partials is not None:
-        kept = maintained_by(partials, own, key if by_key else None, d, held=held)
+        kept = maintained_by(partials, own, key if by_key else None, d, whole, held=held)
         plan_ = replace(kept, result=replace(kept.result, node=tidy(kept.result.node)))
     elif changed and own is not None and (first := top(model, own, key if by_key else None, d)) is not None:
         plan_ = replace(first, result=replace(first.result, node=tidy(first.result.node)))
     elif by_key and changed and key == ():
         everything = d.keys(Unit(), "the one row")
-        rows = Binding(ROWS, tidy(at(model, Time.AFTER)), "what it is now")
+        rows = Binding(ROWS, tidy(at(whole(model), Time.AFTER)), "what it is now")
         plan_ = ChangePlan((), (), rows, Shape.UPSERT, key, everything)
     elif by_key and key and _keyed(model, key):
         plan_ = _upsert(model, key, d, tidy)
@@ -80,10 +86,6 @@ def plan(
         result = Binding(CHANGE, net(tidy(change(model, d))), "net change of the result")
         plan_ = ChangePlan((), (), result, Shape.SIGNED, key, None)
     return check(_gathered(plan_, d, tidy, few=few))
-
-
-def _untouched(node: Node) -> Node:
-    return node
 
 
 def _upsert(model: Node, key: tuple[str, ...], d: Derivation, tidy) -> ChangePlan:

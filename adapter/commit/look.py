@@ -108,13 +108,17 @@ class Seen:
             held=self.held is not None,
             grown=grown,
             few=few,
+            whole=self._whole,
         )
 
     @property
     def content(self) -> Node:
-        """The SELECT, for all of its rows: without groups of large tables that no join meets. The model is not
-        refused."""
+        """The SELECT, for all of its rows. The model is not refused."""
         assert self.model.node is not None
+        return self._whole(self.model.node)
+
+    def _whole(self, node: Node) -> Node:
+        """The same, for all of its rows: without groups of large tables that no join meets."""
         tables = self.catalog.tables
 
         def largest(node: Node) -> int:
@@ -123,7 +127,7 @@ class Seen:
         def worth(groups: Aggregate, rows: Node) -> bool:
             return largest(groups) >= LARGE and 0 < largest(rows) * ASKED <= largest(groups)
 
-        return of_groups_met(self.model.node, self.types, worth)
+        return of_groups_met(node, self.types, worth)
 
     @property
     def types(self) -> Types:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,14 +25,17 @@ from dbt_spark_dynamic.algebra.nodes import (
     walk,
     weighted,
 )
+from dbt_spark_dynamic.changes.additive import Own
+from dbt_spark_dynamic.changes.change_plan import Shape
 from dbt_spark_dynamic.changes.derivation import Derivation
 from dbt_spark_dynamic.changes.differentiate import change
+from dbt_spark_dynamic.changes.partials import partials
 from dbt_spark_dynamic.changes.partners import Partner, of_groups_met, partners
 from dbt_spark_dynamic.changes.plan import plan
 from dbt_spark_dynamic.changes.simplify import simplify
 from dbt_spark_dynamic.dialect import parse_expression
 
-from .carrying_out import bound, difference, meaning, signed
+from .carrying_out import OWN, bound, difference, meaning, signed
 from .plans import one_in, pick, predicates
 from .states import KEYS, SOURCES, TYPES, Script, scripts
 
@@ -112,6 +116,32 @@ def test_the_same_rows_are_made_of_the_groups_that_are_met(model: Join, script: 
         assert meaning(less, state) == meaning(model, state)
 
 
+@given(groups_beside_kept_rows(), scripts(refreshes=1), st.booleans())
+def test_one_row_of_all_is_made_of_the_groups_that_are_met(joined: Join, script: Script, keeps: bool) -> None:
+    """keeps: what it is made of, for the next refresh to add to."""
+    model = more_than_there_are(joined)
+    kept = partials(model, lambda node: ("bigint",) * len(node.columns)) if keeps else None
+    ((before, after, touched),) = script.refreshes
+    if touched:
+        planned = plan(model, touched, KEYS, SHOWN, partials=kept, whole=of_all_met)
+        now = bound(planned.feeds, planned.bindings, before, after)
+        assert planned.shape is Shape.UPSERT and planned.partials is kept
+        assert evaluate(planned.result.node, now) == meaning(model, after)
+
+
+SHOWN = Own(OWN, {"more": "bigint"})
+
+
+def more_than_there_are(rows: Node) -> Node:
+    """One row, which does not show what it is made of."""
+    counted = Aggregate(rows, (), (("n", Expr.of(parse_expression("COUNT(*)"))),))
+    return Project(counted, (("more", Expr.of(parse_expression("n + 1"))),))
+
+
+def of_all_met(node: Node) -> Node:
+    return of_groups_met(node, TYPES, lambda *_: True)
+
+
 PARTS = Filter(Scan("s.a", "p", (("part", "k"), ("brand", "x"))), Expr.of(parse_expression("brand = 1")))
 LINES = Scan("t.A", "l", (("of", "k"), ("quantity", "x")))
 AVERAGES = Aggregate(LINES, (("met_by", column("of")),), (("n", Expr.of(parse_expression("COUNT(*)"))),))
@@ -150,6 +180,15 @@ def test_all_rows_of_groups_are_asked_for_by_whoever_is_worth_it() -> None:
     assert isinstance(below, Join) and (below.left, below.kind) == (LINES, JoinKind.SEMI)
     assert below.right.children == (PARTS,) and asked == [(AVERAGES, PARTS)] * 2
     assert of_groups_met(AVERAGES, TYPES, worth) is AVERAGES
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_one_row_that_is_made_again_asks_for_no_other_groups(keeps: bool) -> None:
+    model = more_than_there_are(beside(PARTS, "part"))
+    kept = partials(model, lambda node: ("bigint",) * len(node.columns)) if keeps else None
+    planned = plan(model, frozenset({"t.A"}), KEYS, SHOWN, partials=kept, whole=of_all_met)
+    made = [n for b in (*planned.bindings, planned.result) for n in walk(b.node) if isinstance(n, Join)]
+    assert [n.kind for n in made] == [JoinKind.LEFT, JoinKind.SEMI]
 
 
 def test_groups_that_changed_are_read_once_for_the_rows_that_meet_them() -> None:
