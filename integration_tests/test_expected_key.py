@@ -68,6 +68,7 @@ def test_changes_are_merged_by_a_key_that_holds(lines: Maintained) -> None:
         assert not looked(lines)
 
 
+ALWAYS = {"in the table", "one more", "two that come", "another's key"}
 TWICE = {
     "in the table": (["INSERT INTO lines VALUES (1, 2, 12)"], []),
     "one more": ([], ["INSERT INTO lines VALUES (2, 1, 12)"]),
@@ -81,7 +82,11 @@ TWICE = {
 
 @pytest.mark.parametrize(
     ("case", "known", "appended"),
-    [*((case, True, False) for case in TWICE), *(("one more", *found) for found in ((0, 0), (0, 1), (1, 1)))],
+    [
+        *(pytest.param(c, True, False, marks=() if c in ALWAYS else pytest.mark.thorough) for c in TWICE),
+        *(pytest.param("one more", *found, marks=pytest.mark.thorough) for found in ((False, False), (True, True))),
+        ("one more", False, True),
+    ],
 )
 def test_rows_are_merged_as_a_whole_where_it_does_not_hold(
     lines: Maintained, case: str, known: bool, appended: bool

@@ -1,7 +1,7 @@
 """Every construct that is maintained by change, on real Spark and Delta: equal to its query, and never recomputed.
 
 tests/generated maintains all that DuckDB answers too through five refreshes. Here are first as many queries as have
-between them what all have, and then the others.
+between them nearly all that all have, and then the others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def test_every_construct_is_maintained_incrementally(maintained: Maintained, oth
     create_sources(maintained)
     run(maintained, script.rounds[0])
     queries = SHAPES | OF_SPARK
-    chosen = covering(queries, lambda sql: read(maintained, sql))
+    chosen = covering(queries, lambda sql: read(maintained, sql), elsewhere=SHAPES)
     if others:
         chosen = {name: sql for name, sql in queries.items() if name not in chosen}
     wrong = wrong_after_rounds(maintained, chosen, script)

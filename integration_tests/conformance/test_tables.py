@@ -20,17 +20,12 @@ from integration_tests.conformance.suite import TARGET, as_they_are
 globals().update(
     as_they_are(
         __name__,
-        "incremental.test_incremental_merge_exclude_columns:BaseMergeExcludeColumns",
-        "incremental.test_incremental_on_schema_change:BaseIncrementalOnSchemaChange",
         "incremental.test_incremental_unique_id:BaseIncrementalUniqueKey",
         "persist_docs.test_persist_docs:BasePersistDocs",
         "python_model.test_python_model:BasePythonIncrementalTests",
         "python_model.test_python_model:BasePythonModelTests",
-        "simple_snapshot.test_ephemeral_snapshot_hard_deletes:BaseSnapshotEphemeralHardDeletes",
-        "simple_snapshot.test_ephemeral_snapshot_hard_deletes:BaseSnapshotNewColumnWithDeletes",
         "simple_snapshot.test_snapshot:BaseSimpleSnapshot",
         "simple_snapshot.test_snapshot:BaseSnapshotCheck",
-        "simple_snapshot.test_various_configs:BaseSnapshotMultiUniqueKey",
     )
 )
 
@@ -38,6 +33,8 @@ globals().update(
 globals().update(
     as_they_are(
         __name__,
+        "incremental.test_incremental_merge_exclude_columns:BaseMergeExcludeColumns",
+        "incremental.test_incremental_on_schema_change:BaseIncrementalOnSchemaChange",
         "persist_docs.test_persist_docs:BasePersistDocsAllColumnsMissing",
         "persist_docs.test_persist_docs:BasePersistDocsColumnMissing",
         "persist_docs.test_persist_docs:BasePersistDocsCommentOnQuotedColumn",
@@ -57,11 +54,14 @@ globals().update(
         "simple_snapshot.new_record_check_mode:BaseSnapshotNewRecordCheckMode",
         "simple_snapshot.new_record_dbt_valid_to_current:BaseSnapshotNewRecordDbtValidToCurrent",
         "simple_snapshot.new_record_timestamp_mode:BaseSnapshotNewRecordTimestampMode",
+        "simple_snapshot.test_ephemeral_snapshot_hard_deletes:BaseSnapshotEphemeralHardDeletes",
         "simple_snapshot.test_ephemeral_snapshot_hard_deletes:BaseSnapshotNewColumnSpecificCheckCols",
         "simple_snapshot.test_ephemeral_snapshot_hard_deletes:BaseSnapshotNewColumnTimestampStrategy",
+        "simple_snapshot.test_ephemeral_snapshot_hard_deletes:BaseSnapshotNewColumnWithDeletes",
         "simple_snapshot.test_various_configs:BaseSnapshotColumnNames",
         "simple_snapshot.test_various_configs:BaseSnapshotColumnNamesFromDbtProject",
         "simple_snapshot.test_various_configs:BaseSnapshotInvalidColumnNames",
+        "simple_snapshot.test_various_configs:BaseSnapshotMultiUniqueKey",
         mark=pytest.mark.thorough,
     )
 )
@@ -84,6 +84,7 @@ class TestPySpark(pyspark_models.BasePySparkTests):
             assert project.run_sql(f"select count(*) from {{schema}}.{model} where Latitude < 0", fetch="one") == (3,)
 
 
+@pytest.mark.thorough
 class TestIncrementalPredicates(predicates.BaseIncrementalPredicates):
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
@@ -124,6 +125,7 @@ class TestSimpleSeedWithBOM(seeds.BaseSimpleSeedWithBOM):
         return project
 
 
+@pytest.mark.thorough
 class TestSnapshotDbtValidToCurrent(snapshots.BaseSnapshotDbtValidToCurrent):
     """By the rows themselves: a table has no first one."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -11,18 +11,20 @@ from dbt_spark_dynamic.algebra.expressions import Expr
 from dbt_spark_dynamic.algebra.nodes import Node, walk
 
 
-def covering(queries: Mapping[str, str], read: Callable[[str], Node]) -> dict[str, str]:
+def covering(
+    queries: Mapping[str, str], read: Callable[[str], Node], elsewhere: Collection[str] = ()
+) -> dict[str, str]:
     """Those of the queries that between them have every part of all, chosen by how much each adds.
 
     A part is a node of the algebra over another, or with a kind, a function or an operator in it. read: what a query
-    means."""
+    means; elsewhere: queries that something else tries too, of which none is chosen for a single part."""
     left = {name: set(_parts_of(read(sql))) for name, sql in queries.items()}
     chosen = {}
     while left:
         name = max(left, key=lambda n: len(left[n]))
         parts = left.pop(name)
-        if not parts:
-            break
+        if len(parts) <= (name in elsewhere):
+            continue
         chosen[name] = queries[name]
         left = {n: others - parts for n, others in left.items()}
     return chosen
