@@ -16,14 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..algebra.clock import reads
 from ..algebra.expressions import Expr, column, columns, integer
 from ..algebra.nodes import (
     Aggregate,
-    Filter,
-    Generate,
-    Join,
-    JoinKind,
     Named,
     Node,
     Project,
@@ -34,7 +29,7 @@ from ..algebra.nodes import (
 )
 from ..names import WEIGHT
 from .accumulators import Accumulator, Combine, accumulator, reference, summed
-from .derivation import KEY, Derivation, at, net, passed
+from .derivation import KEY, Derivation, at, keeps_rows, net, passed
 from .differentiate import change
 from .falling import ROWS_NET, BesideOwn, Falls, counting_rows, tells_rows
 from .restrict import restrict
@@ -110,7 +105,7 @@ def added(model: Node, own: Own, d: Derivation) -> Added | None:
         shows[node.aggregates[counting.i][0]] if counting is not None else None,
     )
     beside = BesideOwn(keys, tuple(parts), tuple(shows[name] for name in node.columns))
-    if not beside.cases or (d.changed <= d.grown and _only_grows(node.child)):
+    if not beside.cases or d.only_grows(node.child):
         return Added(additions, None, None)
     falling = d.keys(beside.falling(changes, own.read(beside.own)), "groups that are computed again", FALLING)
     additions = replace(additions, falls=beside.falls(changes, additions.rows))
@@ -174,19 +169,4 @@ def _values(
 
 def _row_by_row(node: Node) -> bool:
     """Whether every change of it is that of one row of a source, which is netted already: what left was there."""
-    return all(map(_keeps_rows, walk(node)))
-
-
-def _only_grows(node: Node) -> bool:
-    """Whether no row leaves a relation unless one leaves a source: it keeps rows, and joins them, and no more."""
-    return all(_keeps_rows(n) or _pairs_rows(n) for n in walk(node))
-
-
-def _keeps_rows(node: Node) -> bool:
-    if isinstance(node, Filter) and reads(node.predicate):
-        return False
-    return isinstance(node, Scan | Filter | Project | UnionAll | Generate)
-
-
-def _pairs_rows(node: Node) -> bool:
-    return isinstance(node, Join) and node.kind in (JoinKind.INNER, JoinKind.SEMI) and node.as_of is None
+    return all(map(keeps_rows, walk(node)))

@@ -15,6 +15,7 @@ from enum import Enum
 from ..algebra.nodes import Named, Node
 from .additive import Additions
 from .derivation import Binding, Feed
+from .newcomers import Newcomers
 from .partials import Partials
 from .slices import Slice
 
@@ -35,9 +36,10 @@ class ChangePlan:
     the query with WEIGHT. falling: the keys for which the sources are read although the table's own rows might have
     told enough; None where they always are. moved: of what is made of all rows below it, as a top is, what changed of
     those. too_late: a relation of one row, the number of changed rows that no result is made of any more; None if there
-    are none. partials: what the ledger keeps the rows of, PARTIALS among the bindings; a plan that adds to those of the
-    refresh before reads them as HELD. slices: bindings that stand for rows which need not be computed under a name, and
-    may be read instead.
+    are none. newcomers: what the MERGE may set beside the table's own rows, in the place of all that is computed from
+    `affected` on. partials: what the ledger keeps the rows of, PARTIALS among the bindings; a plan that adds to those
+    of the refresh before reads them as HELD. slices: bindings that stand for rows which need not be computed under a
+    name, and may be read instead.
     """
 
     feeds: tuple[Feed, ...]
@@ -50,6 +52,7 @@ class ChangePlan:
     falling: Named | None = None
     moved: Named | None = None
     too_late: Named | None = None
+    newcomers: Newcomers | None = None
     partials: Partials | None = None
     slices: tuple[Slice, ...] = ()
 

@@ -7,9 +7,24 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from ..algebra.clock import at_time
+from ..algebra.clock import at_time, reads
 from ..algebra.expressions import Expr, column, columns, integer
-from ..algebra.nodes import Aggregate, Filter, Named, Node, Project, Scan, Time, scans, weighted
+from ..algebra.nodes import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Time,
+    UnionAll,
+    scans,
+    walk,
+    weighted,
+)
 from ..algebra.transform import remembered, with_children
 from ..names import WEIGHT, free_name
 from .column_types import Types
@@ -92,6 +107,10 @@ class Derivation:
         """Whether a relation is made of a large source."""
         return any(source in self.large for source, _ in node.leaves)
 
+    def only_grows(self, node: Node) -> bool:
+        """Whether no row left a relation: none left a source, and it keeps rows, and joins them, and no more."""
+        return self.changed <= self.grown and all(keeps_rows(n) or _pairs_rows(n) for n in walk(node))
+
     def feed(self, scan: Scan) -> Node:
         """The change of a scan; of a source that did not change, no rows."""
         if scan.source not in self.changed:
@@ -103,6 +122,17 @@ class Derivation:
 def types_of_feeds(feeds: Iterable[Feed], types: Types) -> Mapping[str, Mapping[str, str]]:
     """Of the columns of each, those of its source."""
     return {f.name: types.get(f.source, {}) for f in feeds}
+
+
+def keeps_rows(node: Node) -> bool:
+    """Whether each row of it is made of one row below it, and goes only with that."""
+    if isinstance(node, Filter) and reads(node.predicate):
+        return False
+    return isinstance(node, Scan | Filter | Project | UnionAll | Generate)
+
+
+def _pairs_rows(node: Node) -> bool:
+    return isinstance(node, Join) and node.kind in (JoinKind.INNER, JoinKind.SEMI) and node.as_of is None
 
 
 def _short(source: str) -> str:

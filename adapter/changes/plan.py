@@ -75,7 +75,9 @@ def plan(
         kept = maintained_by(partials, own, key if by_key else None, d, whole, held=held)
         plan_ = replace(kept, result=replace(kept.result, node=tidy(kept.result.node)))
     elif changed and own is not None and (first := top(model, own, key if by_key else None, d)) is not None:
-        plan_ = replace(first, result=replace(first.result, node=tidy(first.result.node)))
+        came = first.newcomers
+        tidied = replace(came, rows=tidy(came.rows)) if came is not None else None
+        plan_ = replace(first, result=replace(first.result, node=tidy(first.result.node)), newcomers=tidied)
     elif by_key and changed and key == ():
         everything = d.keys(Unit(), "the one row")
         rows = Binding(ROWS, tidy(at(whole(model), Time.AFTER)), "what it is now")
@@ -122,6 +124,7 @@ def _gathered(plan_: ChangePlan, d: Derivation, tidy, *, few: bool) -> ChangePla
     bindings = tuple(Binding(b.name, tidy(b.node), b.why) for b in d.bindings)
     read = _names_read(plan_.result.node) | ({plan_.affected.name} if plan_.affected else set())
     read |= _names_read(plan_.additions.rows) if plan_.additions else set()
+    read |= _names_read(plan_.newcomers.rows) if plan_.newcomers else set()
     read |= {n.name for n in (plan_.falling, plan_.too_late) if n is not None}
     kept: list[Binding] = []
     for b in reversed(bindings):

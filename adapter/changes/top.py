@@ -46,6 +46,7 @@ from .additive import Own
 from .change_plan import ChangePlan, Shape
 from .derivation import CHANGE, KEY, ROWS, Binding, Derivation, at, distinct, is_nothing, net, passed
 from .differentiate import change
+from .newcomers import newcomers
 from .restrict import restrict
 from .simplify import simplify
 
@@ -262,7 +263,10 @@ def _upserted(model: Node, ranking: Ranking, own: Own, key: tuple[str, ...], d: 
     told = Project(Filter(first, _said(f"{OWN_ROW} = 0")), tuple(zip(model.columns, columns(cells), strict=True)))
     again = restrict(at(model, Time.AFTER), columns(key) or (integer(1),), falling)
     result = Binding(ROWS, UnionAll((told, again)), "the first rows of those partitions now")
-    return ChangePlan((), (), result, Shape.UPSERT, key, first, falling=falling)
+    # A MERGE has nothing to set in rows that are their key, and finds no VOID by another.
+    is_told = set(model.columns) > set(key) and "void" not in own.types.values()
+    came = newcomers(sides[1][0], key, order) if is_told and d.only_grows(ranking.ranked) else None
+    return ChangePlan((), (), result, Shape.UPSERT, key, first, falling=falling, newcomers=came)
 
 
 def _shown_order(ranking: Ranking) -> list[exp.Ordered]:

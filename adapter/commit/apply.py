@@ -16,6 +16,7 @@ from ..changes.column_types import Types
 from ..changes.derivation import Binding, types_of_feeds
 from ..changes.falling import Falls
 from ..changes.literal_keys import SHORT, Values, asked_for, with_literal_keys
+from ..changes.newcomers import Newcomers
 from ..changes.partials import HELD as HELD_PARTIALS
 from ..changes.partials import PARTIALS
 from ..errors import TargetError
@@ -36,7 +37,7 @@ from .measure import Measure
 from .spec import ChangelogMode, Spec
 
 CHANGE, HELD = f"{PREFIX}result_change", f"{PREFIX}held"
-UPSERTS, ADDITIONS = f"{PREFIX}upserts", f"{PREFIX}additions"
+UPSERTS, ADDITIONS, NEWCOMERS = f"{PREFIX}upserts", f"{PREFIX}additions", f"{PREFIX}newcomers"
 
 
 class NotHeld(TargetError):
@@ -107,13 +108,14 @@ class Applier:
         """Computes the plan's relations in order and applies the last one."""
         computed = Computed(plan)
         tell = self._telling(computed, work, renderer)
-        if plan.additions is not None and plan.additions.falls is not None and self._may_find_out(plan.additions.falls):
-            assert plan.affected is not None
+        if plan.affected is not None and self._may_find_out(plan):
             self._compute(computed, work, tell, until=plan.affected.name)
             if not computed.settled:
-                applied = self._add_unless_one_falls(plan.additions, plan.additions.falls, computed, tell)
-                if applied is not None:
-                    return applied
+                try:
+                    return self._unless_one_falls(computed, work, tell)
+                except SqlError as error:
+                    if FALLEN not in str(error):
+                        raise
         self._compute(computed, work, tell)
         return self._apply(computed, work, tell)
 
@@ -253,26 +255,42 @@ class Applier:
         void = {n for n, t in self.columns if t == "void"}
         return tuple(c for c in key if c not in void)
 
-    def _may_find_out(self, falls: Falls) -> bool:
+    def _may_find_out(self, plan: ChangePlan) -> bool:
         """Whether the MERGE is to see that no group falls, which saves one reading of the table where none does, and
         costs one where some do. Of a small table that is little beside the statement that fails."""
-        if falls.easily:
+        falls = plan.additions.falls if plan.additions is not None else None
+        if falls is not None and falls.easily:
             return self.fell is False and self.spec.target not in self.small
-        return not self.fell
+        return (falls is not None or plan.newcomers is not None) and not self.fell
 
-    def _add_unless_one_falls(
-        self, additions: Additions, falls: Falls, computed: Computed, tell: Callable[[Binding], Told]
-    ) -> Applied | None:
-        """None if a group falls, with nothing written. Which do is not asked before: few ever do, and the MERGE sees
-        every row anyway."""
-        rows = tell(Binding("additions", falls.rows, "what is added to the table's own rows"))
-        try:
-            changed = computed.rows[additions.changes]
-            return self._add(additions, f"(\n{rows.sql}\n)", changed, again=False, falls=falls)
-        except SqlError as error:
-            if FALLEN not in str(error):
-                raise
-            return None
+    def _unless_one_falls(self, computed: Computed, work: Incremental, tell: Callable[[Binding], Told]) -> Applied:
+        """Which groups fall is not asked before: few ever do, and the MERGE sees every row anyway. If one does, it
+        fails with FALLEN, and nothing is written."""
+        plan = computed.plan
+        if plan.newcomers is not None:
+            return self._set_beside(plan.newcomers, plan, work, tell)
+        assert plan.additions is not None and plan.additions.falls is not None
+        rows = tell(Binding("additions", plan.additions.falls.rows, "what is added to the table's own rows"))
+        changed = computed.rows[plan.additions.changes]
+        return self._add(plan.additions, f"(\n{rows.sql}\n)", changed, again=False, falls=plan.additions.falls)
+
+    def _set_beside(
+        self, newcomers: Newcomers, plan: ChangePlan, work: Incremental, tell: Callable[[Binding], Told]
+    ) -> Applied:
+        """Rows that came, beside the table's. They are computed once: which of equals is first may be another one each
+        time."""
+        assert plan.key is not None
+        first = Binding("newcomers", newcomers.rows, "the first rows of those that came")
+        rows = self._pin(work, first.name, tell(first))
+        if rows == 0:
+            return self._nothing()
+        self.weigh(rows)
+        key = self._found_by(plan.key)
+        with self._reading_computed(rows):
+            bounds = self._bounds(NEWCOMERS, key, self._bits(NEWCOMERS, key, rows))
+        merge = sql.merge_newcomers(self.spec.target, NEWCOMERS, self.names, key, newcomers, bounds)
+        written = self._merge(TOP, merge, counted(0, rows))
+        return Applied(TOP, written.inserted, written.updated, written.deleted)
 
     def _add(
         self, additions: Additions, relation: str, rows: int, *, again: bool, falls: Falls | None = None

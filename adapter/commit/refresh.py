@@ -47,7 +47,7 @@ from .held import NotKept, name_of
 from .history import Commit, now, read_commit
 from .incremental import Incremental
 from .layout import taking_its_place
-from .ledger import ADDITIVE, CREATE, KEYED, NO_OP, RECOMPUTE, REWRITE, Consumed, Entry, HeldRows
+from .ledger import ADDITIVE, CREATE, KEYED, NO_OP, RECOMPUTE, REWRITE, TOP, Consumed, Entry, HeldRows
 from .look import KEY_PROPERTY, Seen, is_large, look
 from .measure import Measure
 from .outcome import Code, Outcome
@@ -362,7 +362,7 @@ class Refresh:
 
     def _fell(self) -> bool | None:
         technique = self.seen.entry.technique if self.seen.entry is not None else None
-        return technique == KEYED if technique in (ADDITIVE, KEYED) else None
+        return technique == KEYED if technique in (ADDITIVE, TOP, KEYED) else None
 
     def _worth_looking(self, rows: int) -> bool:
         """Few rows may lie together, where bounds find them: then they cost little in however large a table."""

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
-from ..algebra.expressions import replace_columns
+from ..algebra.expressions import Expr, replace_columns
 from ..changes.accumulators import Combine
 from ..changes.falling import Falls
+from ..changes.newcomers import CAME, THERE, Newcomers
 from ..dialect import print_sql
 from ..names import COPIES, FALLEN, NOT_UNIQUE, OP, PRESENT, REPLACES, WEIGHT
 from ..reading.relations import Columns
@@ -226,18 +227,42 @@ def merge_additions(
     names = [n for n, _ in columns]
     return (
         f"MERGE INTO {target} AS t USING (SELECT * FROM {source}) AS s\nON {equal('t', 's', key)}{_and(bounds)}\n"
-        + (_failing(falls, next(iter(news))) if falls is not None else "")
+        + (_failing(_fallen(falls), next(iter(news))) if falls is not None else "")
         + "".join(f"WHEN MATCHED AND {condition} THEN DELETE\n" for condition in gone)
         + f"WHEN MATCHED AND NOT (\n  {same}\n) THEN UPDATE SET{_assigned(news)}\n"
         + f"WHEN NOT MATCHED{f' AND ({came[0]} OR {came[1]})' if came else ''} THEN {_inserted(names)}"
     )
 
 
-def _failing(falls: Falls, column: str) -> str:
-    """Of the row of a group that falls, a column cannot be set."""
+def _fallen(falls: Falls) -> str:
     sides = {name: exp.column(name, "s", quoted=True) for name in falls.condition.columns}
-    sides |= {name: exp.column(c, "t", quoted=True) for name, c in falls.own}
-    condition = print_sql(replace_columns(falls.condition.tree, sides), pretty=True)
+    return _of_sides(falls.condition, sides | {name: exp.column(c, "t", quoted=True) for name, c in falls.own})
+
+
+def merge_newcomers(
+    target: str, source: str, columns: Sequence[str], key: Sequence[str], newcomers: Newcomers, bounds: str
+) -> str:
+    """One MERGE by key: the rows that stand before the target's take their place. Fails where that cannot be told.
+
+    source: a relation of the newcomers' rows."""
+    sides = {THERE.format(i): exp.column(c, "t", quoted=True) for i, c in enumerate(columns)}
+    sides |= {CAME.format(i): exp.column(c, "s", quoted=True) for i, c in enumerate(columns)}
+    news = {c: f"s.{quoted(c)}" for c in columns if c not in key}
+    falls = newcomers.falls
+    return (
+        f"MERGE INTO {target} AS t USING (SELECT * FROM {source}) AS s\nON {equal('t', 's', key)}{_and(bounds)}\n"
+        f"{_failing(_of_sides(falls, sides), next(iter(news))) if falls is not None else ''}"
+        f"WHEN MATCHED AND (\n{_of_sides(newcomers.wins, sides)}\n) THEN UPDATE SET{_assigned(news)}\n"
+        f"WHEN NOT MATCHED THEN {_inserted(columns)}"
+    )
+
+
+def _of_sides(condition: Expr, sides: Mapping[str, exp.Expression]) -> str:
+    return print_sql(replace_columns(condition.tree, sides), pretty=True)
+
+
+def _failing(condition: str, column: str) -> str:
+    """Of a row for which this is so, a column cannot be set."""
     return f"WHEN MATCHED AND (\n{condition}\n) THEN UPDATE SET{_assigned({column: _failure(FALLEN)})}\n"
 
 

@@ -10,6 +10,7 @@ from dbt_spark_dynamic.algebra.keys import unique_key
 from dbt_spark_dynamic.algebra.nodes import Join, Time, walk
 from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.change_plan import Shape
+from dbt_spark_dynamic.changes.derivation import Derivation
 from dbt_spark_dynamic.changes.emitted import next_instant
 from dbt_spark_dynamic.changes.plan import plan
 from dbt_spark_dynamic.commit.apply import Applier
@@ -21,6 +22,7 @@ from dbt_spark_dynamic.commit.spec import Spec
 from dbt_spark_dynamic.commit.temporal_plans import Technique
 from dbt_spark_dynamic.commit.watermark import sides_of, watermark
 from dbt_spark_dynamic.dialect import print_sql, without_as_of
+from dbt_spark_dynamic.names import WEIGHT
 from dbt_spark_dynamic.pipeline import Model, compile_model
 from dbt_spark_dynamic.reading.relations import Columns
 from dbt_spark_dynamic.sparksql.bins import Bins
@@ -115,6 +117,7 @@ class Maintained:
                 emission=self.model.emission,
                 large=self.model.sources if version % 2 else (),
                 types=types,
+                grown=self._grown(work),
             )
             self.additive |= by_change.shape is Shape.ADDITIVE
             entry = Entry(
@@ -132,6 +135,14 @@ class Maintained:
             self.too_late += applier.plan(by_change, work, renderer).too_late
         finally:
             work.forget()
+
+    def _grown(self, work: Incremental) -> frozenset[str]:
+        """The changed sources that no row left."""
+        assert self.model.node is not None
+        feeds = Derivation(self.model.node, work.changed).feeds.values()
+        lost = f"SELECT 1 FROM {{}} WHERE {WEIGHT} < 0 LIMIT 1"
+        changed = (f for f in feeds if f.source in work.changed)
+        return frozenset(f.source for f in changed if not self._duck.rows(lost.format(work.name(f.name))))
 
     def next_due(self, version: int) -> int | None:
         """Microseconds from the clock to the next result, as far as it is known."""
