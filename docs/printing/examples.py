@@ -248,8 +248,9 @@ OPERATORS = (
             ),
             Example(
                 "The first row of each partition, which is its key: the table's own row is compared with those that "
-                "came and left. The source is read again only for a partition whose row left with none before it in "
-                "its place. Ties are broken by all columns, so that the table does not waver.",
+                "came and left; where rows only came, by the MERGE itself. The source is read again only for a "
+                "partition whose row left with none before it in its place. Ties are broken by all columns, so that "
+                "the table does not waver.",
                 "SELECT id, customer, day FROM orders\n"
                 "QUALIFY ROW_NUMBER() OVER (PARTITION BY customer ORDER BY day DESC) = 1",
             ),
