@@ -277,8 +277,7 @@ class Applier:
     def _set_beside(
         self, newcomers: Newcomers, plan: ChangePlan, work: Incremental, tell: Callable[[Binding], Told]
     ) -> Applied:
-        """Rows that came, beside the table's. They are computed once: which of equals is first may be another one each
-        time."""
+        """Rows that came, beside the table's. They are computed before: a MERGE reads its source twice."""
         assert plan.key is not None
         first = Binding("newcomers", newcomers.rows, "the first rows of those that came")
         rows = self._pin(work, first.name, tell(first))
