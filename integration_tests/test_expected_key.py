@@ -68,7 +68,6 @@ def test_changes_are_merged_by_a_key_that_holds(lines: Maintained) -> None:
         assert not looked(lines)
 
 
-ALWAYS = {"in the table", "one more", "two that come", "another's key"}
 TWICE = {
     "in the table": (["INSERT INTO lines VALUES (1, 2, 12)"], []),
     "one more": ([], ["INSERT INTO lines VALUES (2, 1, 12)"]),
@@ -78,6 +77,8 @@ TWICE = {
     "no key": ([], ["INSERT INTO lines VALUES (NULL, 1, 12)"]),
     "another's key": ([], ["UPDATE lines SET id = 3 WHERE id = 2"]),
 }
+ALWAYS = {"in the table", "one more", "two that come", "another's key"}
+"""Those of TWICE that are not left to `make thorough`."""
 
 
 @pytest.mark.parametrize(

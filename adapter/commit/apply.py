@@ -285,11 +285,11 @@ class Applier:
             return self._nothing()
         self.weigh(rows)
         key = self._found_by(plan.key)
-        with self._reading_computed(rows):
-            bounds = self._bounds(NEWCOMERS, key, self._bits(NEWCOMERS, key, rows))
-        merge = sql.merge_newcomers(self.spec.target, NEWCOMERS, self.names, key, newcomers, bounds)
-        written = self._merge(TOP, merge, counted(0, rows))
-        return Applied(TOP, written.inserted, written.updated, written.deleted)
+
+        def merge(bounds: str) -> str:
+            return sql.merge_newcomers(self.spec.target, NEWCOMERS, self.names, key, newcomers, bounds)
+
+        return self._merged_by(key, TOP, NEWCOMERS, rows, counted(0, rows), merge)
 
     def _add(
         self, additions: Additions, relation: str, rows: int, *, again: bool, falls: Falls | None = None
@@ -297,15 +297,14 @@ class Applier:
         """relation: what is added, by its name or as a query in parentheses; again: whether some of its rows are put
         in the place of the table's instead; rows: how many there are of both; falls: when it is to fail."""
         key = self._found_by(additions.key)
-        with self._reading_computed(rows):
-            bounds = self._bounds(relation, key, self._bits(relation, key, rows))
-        merge = sql.merge_additions(
-            self.spec.target, relation, self.columns, key, additions.combine, additions.counted, bounds,
-            upserts=again, falls=falls,
-        )  # fmt: skip
-        technique = KEYED if again else ADDITIVE
-        written = self._merge(technique, merge, counted(0, rows))
-        return Applied(technique, written.inserted, written.updated, written.deleted)
+
+        def merge(bounds: str) -> str:
+            return sql.merge_additions(
+                self.spec.target, relation, self.columns, key, additions.combine, additions.counted, bounds,
+                upserts=again, falls=falls,
+            )  # fmt: skip
+
+        return self._merged_by(key, KEYED if again else ADDITIVE, relation, rows, counted(0, rows), merge)
 
     def difference(self, query: str) -> Applied:
         """What separates the table from the query's result now, applied."""
@@ -433,12 +432,28 @@ class Applier:
         upserts, reads = told or Told(UPSERTS, counted(0, rows))
         comparable = [n for n, t in self.columns if problems.comparable(t)]
         key = self._found_by(key)
+
+        def merge(bounds: str) -> str:
+            return sql.merge_upserts(
+                self.spec.target, upserts, key, self.names, comparable, bounds, net=net, as_expected=as_expected
+            )
+
+        return self._merged_by(key, technique, upserts, rows, reads, merge)
+
+    def _merged_by(
+        self,
+        key: Sequence[str],
+        technique: str,
+        relation: str,
+        rows: int,
+        reads: int | None,
+        merge: Callable[[str], str],
+    ) -> Applied:
+        """One MERGE of a relation of so many rows by a key. reads: as in `Told`; merge: the statement, of where in the
+        table its rows are."""
         with self.engine.reading(reads):
-            bounds = self._bounds(upserts, key, self._bits(upserts, key, rows))
-        merge = sql.merge_upserts(
-            self.spec.target, upserts, key, self.names, comparable, bounds, net=net, as_expected=as_expected
-        )
-        written = self._merge(technique, merge, reads)
+            bounds = self._bounds(relation, key, self._bits(relation, key, rows))
+        written = self._merge(technique, merge(bounds), reads)
         return Applied(technique, written.inserted, written.updated, written.deleted)
 
     def _bounds(self, relation: str, key: Sequence[str], bits: str) -> str:

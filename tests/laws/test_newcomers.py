@@ -93,8 +93,7 @@ ROWS = Scan("s.a", "a", (("key", "k"), ("at", "x"), ("said", "y")))
 )
 def test_which_of_two_is_first(order: str, came: int | None, there: int | None, expected: str) -> None:
     """As Spark orders NULLs where nobody says how."""
-    by = [o for o in parse_expression(f"ROW_NUMBER() OVER (ORDER BY {order})").args["order"].expressions]
-    told = newcomers(ROWS, ("key",), by)
+    told = newcomers(ROWS, ("key",), ordered_by(order))
     assert told.falls is not None
     wins, falls = (_is_true(c.tree, (0, came, "a"), (0, there, "b")) for c in (told.wins, told.falls))
     assert (wins, falls) == (expected == "wins", expected == "falls")
@@ -103,5 +102,8 @@ def test_which_of_two_is_first(order: str, came: int | None, there: int | None, 
 
 
 def test_rows_that_show_all_they_are_ordered_by_are_never_level_and_others() -> None:
-    by = parse_expression("ROW_NUMBER() OVER (ORDER BY at, said)").args["order"].expressions
-    assert newcomers(ROWS, ("key",), by).falls is None
+    assert newcomers(ROWS, ("key",), ordered_by("at, said")).falls is None
+
+
+def ordered_by(order: str) -> list[exp.Ordered]:
+    return parse_expression(f"ROW_NUMBER() OVER (ORDER BY {order})").args["order"].expressions

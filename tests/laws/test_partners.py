@@ -29,7 +29,7 @@ from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.change_plan import Shape
 from dbt_spark_dynamic.changes.derivation import Derivation
 from dbt_spark_dynamic.changes.differentiate import change
-from dbt_spark_dynamic.changes.partials import partials
+from dbt_spark_dynamic.changes.partials import Partials, partials
 from dbt_spark_dynamic.changes.partners import Partner, of_groups_met, partners
 from dbt_spark_dynamic.changes.plan import plan
 from dbt_spark_dynamic.changes.simplify import simplify
@@ -120,7 +120,7 @@ def test_the_same_rows_are_made_of_the_groups_that_are_met(model: Join, script: 
 def test_one_row_of_all_is_made_of_the_groups_that_are_met(joined: Join, script: Script, keeps: bool) -> None:
     """keeps: what it is made of, for the next refresh to add to."""
     model = more_than_there_are(joined)
-    kept = partials(model, lambda node: ("bigint",) * len(node.columns)) if keeps else None
+    kept = counts_of(model) if keeps else None
     ((before, after, touched),) = script.refreshes
     if touched:
         planned = plan(model, touched, KEYS, SHOWN, partials=kept, whole=of_all_met)
@@ -136,6 +136,10 @@ def more_than_there_are(rows: Node) -> Node:
     """One row, which does not show what it is made of."""
     counted = Aggregate(rows, (), (("n", Expr.of(parse_expression("COUNT(*)"))),))
     return Project(counted, (("more", Expr.of(parse_expression("n + 1"))),))
+
+
+def counts_of(model: Node) -> Partials | None:
+    return partials(model, lambda node: ("bigint",) * len(node.columns))
 
 
 def of_all_met(node: Node) -> Node:
@@ -185,7 +189,7 @@ def test_all_rows_of_groups_are_asked_for_by_whoever_is_worth_it() -> None:
 @pytest.mark.parametrize("keeps", [False, True])
 def test_one_row_that_is_made_again_asks_for_no_other_groups(keeps: bool) -> None:
     model = more_than_there_are(beside(PARTS, "part"))
-    kept = partials(model, lambda node: ("bigint",) * len(node.columns)) if keeps else None
+    kept = counts_of(model) if keeps else None
     planned = plan(model, frozenset({"t.A"}), KEYS, SHOWN, partials=kept, whole=of_all_met)
     made = [n for b in (*planned.bindings, planned.result) for n in walk(b.node) if isinstance(n, Join)]
     assert [n.kind for n in made] == [JoinKind.LEFT, JoinKind.SEMI]
