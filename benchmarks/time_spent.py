@@ -32,6 +32,10 @@ class TimedEngine:
         with self._timing(FEEDS if "'readChangeFeed'" in sql or WIDE in sql else name.removeprefix(PREFIX)):
             return self._engine.pin(name, sql, few=few)
 
+    def pin_at_most(self, name: str, sql: str, most: int | None, *, few: bool) -> int | None:
+        with self._timing(name.removeprefix(PREFIX)):
+            return self._engine.pin_at_most(name, sql, most, few=few)
+
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         with self._timing(QUESTIONS):
             return self._engine.rows(sql)

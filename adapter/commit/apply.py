@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from sqlglot import exp
 
@@ -34,6 +34,8 @@ from .held import MOST_GROUPS, held
 from .incremental import Incremental
 from .ledger import ADDITIVE, APPEND, KEYED, MERGE, NO_OP, RETRACT, TOP, Entry, ExpectedKey
 from .measure import Measure
+from .rows_met import RowsMet
+from .shared_rows import BoundedLender
 from .spec import ChangelogMode, Spec
 
 CHANGE, HELD = f"{PREFIX}result_change", f"{PREFIX}held"
@@ -80,7 +82,8 @@ class Applier:
     the columns of the tables that are read; weigh: told how many rows of the table are to be made again, raises Dearer
     if that is too many; expected: a key that only the project says the rows have, where they are merged as a whole;
     worth_looking: whether a look through the whole table is little beside a merge of so many whole rows; sizes: of what
-    is read; fell: whether groups had to be computed again the last time, None if nothing was added then.
+    is read; fell: whether groups had to be computed again the last time, None if nothing was added then; met: rows of
+    tables that all models of the process have in common.
     """
 
     engine: Engine
@@ -99,6 +102,7 @@ class Applier:
     worth_looking: Callable[[int], bool] = field(default=lambda rows: True, kw_only=True)
     sizes: BytesRead = field(default_factory=BytesRead, kw_only=True)
     fell: bool | None = field(default=None, kw_only=True)
+    met: RowsMet | None = field(default=None, kw_only=True)
 
     @property
     def names(self) -> list[str]:
@@ -172,9 +176,15 @@ class Applier:
         """How a relation over those that are computed is said in SQL."""
         narrowed = self._narrowing(computed.plan, work, renderer)
 
+        def told(binding: Binding, read: Node) -> Told:
+            return Told(sql.explained(binding.why, narrowed(read)), self.sizes.by(read))
+
+        def pin(binding: Binding, most: int | None) -> int | None:
+            return self._pin_at_most(work, binding.name, told(binding, binding.node), most)
+
         def tell(binding: Binding) -> Told:
             read = computed.read(binding.node)
-            return Told(sql.explained(binding.why, narrowed(read)), self.sizes.by(read))
+            return told(binding, self.met.over(read, pin) if self.met is not None else read)
 
         return tell
 
@@ -201,6 +211,13 @@ class Applier:
         with self.engine.reading(told.reads, moved):
             return work.pin(name, told.sql, few=few)
 
+    def _pin_at_most(self, work: Incremental, name: str, told: Told, most: int | None) -> int | None:
+        """Rows that others may have in common with this refresh, if they are no more than that."""
+        if most is None:
+            return self._pin(work, name, told)
+        with self.engine.reading(told.reads, work.rows_in if work.few else None):
+            return cast(BoundedLender, self.engine).pin_at_most(work.name(name), told.sql, most, few=work.few)
+
     def _too_late(self, plan: ChangePlan, work: Incremental) -> int:
         """How many changed rows no result is made of any more."""
         if plan.too_late is None:
@@ -226,8 +243,9 @@ class Applier:
 
         def narrowed(node: Node) -> exp.Expression:
             measure(node)
+            met = self.met.types if self.met is not None else {}
             known = with_literal_keys(
-                node, lambda relation, c: measured.get((relation.name, c)), self.small, types,
+                node, lambda relation, c: measured.get((relation.name, c)), self.small, {**types, **met},
                 lambda relation: 0 < work.rows.get(relation, 0) <= SHORT,
             )  # fmt: skip
             return renderer.query(known)

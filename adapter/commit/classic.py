@@ -18,6 +18,7 @@ from .describe import SPARK_CATALOG, DeltaState, clustering, complete_name, look
 from .engine import DESCRIBE, SqlError, Table, Written
 from .history import commit_time, now, parse_actions
 from .shared_feeds import SharedFeeds
+from .shared_rows import SharedRows
 
 FEW = 5_000
 """Rows up to which a pinned relation becomes literals on the driver: planning over them costs nothing more."""
@@ -62,6 +63,7 @@ MOST_TASKS = 32
 
 
 FEEDS: WeakKeyDictionary[Any, SharedFeeds] = WeakKeyDictionary()
+ROWS_MET: WeakKeyDictionary[Any, SharedRows] = WeakKeyDictionary()
 """By the context that their sessions have in common."""
 
 
@@ -92,6 +94,7 @@ class ClassicEngine:
         self._gateway = session.sparkContext._gateway
         self._pinned: dict[str, Pinned] = {}
         self.feeds = FEEDS.setdefault(session.sparkContext, SharedFeeds())
+        self.rows_met = ROWS_MET.setdefault(session.sparkContext, SharedRows())
         self._sent = sent
         self._since: int | None = None
         self._found: dict[str, Any] = {}
@@ -350,24 +353,29 @@ class ClassicEngine:
         return self._java("org.apache.spark.sql.delta.util.FileNames").unsafeDeltaFile(log.logPath(), version)
 
     def pin(self, name: str, sql: str, *, few: bool) -> int:
+        rows = self.pin_at_most(name, sql, None, few=few)
+        assert rows is not None
+        return rows
+
+    def pin_at_most(self, name: str, sql: str, most: int | None, *, few: bool) -> int | None:
         frame = self._sql(sql)
         try:
-            return self._pin_few(name, frame) if few else self._pin_many(name, frame)
+            return self._pin_few(name, frame, most) if few else self._pin_many(name, frame, most)
         except Exception as error:
             raise unmasked(error) from error
 
-    def _pin_few(self, name: str, frame: Any) -> int:
+    def _pin_few(self, name: str, frame: Any, most: int | None) -> int | None:
         # Spark would look at one partition, then at four more, and so on: one job over all of them is quicker.
         with self._under({FIRST_PARTITIONS: "1000000"}):
             rows = frame._jdf.limit(FEW + 1).collectAsList()
         if rows.size() > FEW:
-            return self._pin_many(name, frame)
+            return self._pin_many(name, frame, most)
         literals = self._jspark.createDataFrame(rows, frame._jdf.schema())
         literals.createOrReplaceTempView(name)
         self._pinned[name] = Pinned(literals, None)
         return int(rows.size())
 
-    def _pin_many(self, name: str, frame: Any) -> int:
+    def _pin_many(self, name: str, frame: Any, most: int | None) -> int | None:
         """Computed once and kept in memory, on disk where that is short.
 
         Not by DataFrame.persist: Spark finds what it keeps by comparing plans, and does not find a view that has a WITH
@@ -381,7 +389,18 @@ class ClassicEngine:
         held = self._frame(kept)
         self._pinned[name] = Pinned(held, kept)
         held.createOrReplaceTempView(name)
-        return int(held.count())
+        if most is None:
+            return int(held.count())
+        if (rows := self._counted(held, most)) is None:
+            self.unpin(name)
+        return rows
+
+    def _counted(self, held: Any, most: int) -> int | None:
+        """None if there are more. Spark looks for so many rows in ever more of the partitions, until it has them."""
+        nothing = self._gateway.new_array(self._java("org.apache.spark.sql.Column"), 0)
+        with self._under({FIRST_PARTITIONS: str(self._spark.sparkContext.defaultParallelism)}):
+            rows = int(held.select(nothing).limit(most + 1).collectAsList().size())
+        return rows if rows <= most else None
 
     def lend(self, name: str) -> Pinned:
         lent = self._pinned[name] = self._pinned[name]._replace(lent=True)

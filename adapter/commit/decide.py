@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
+from ..algebra.nodes import Node, Time
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.literal_keys import read_whole
 from ..errors import TargetError
@@ -35,6 +37,9 @@ from .look import Seen
 from .outcome import Code
 from .sources import Change, Lost, change_of
 from .spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec
+
+Leaves = tuple[tuple[str, Time | None], ...]
+"""As `Node.leaves`."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +147,15 @@ def dearer(seen: Seen, spec: Spec, changed: Changed | None) -> str | None:
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def dear_plan(seen: Seen, spec: Spec, changed: Changed | None, plan: ChangePlan) -> str | None:
-    """Why a plan for a change of so many rows is not worth carrying out; None if it is."""
+def dear_plan(
+    seen: Seen,
+    spec: Spec,
+    changed: Changed | None,
+    plan: ChangePlan,
+    leaves_of: Callable[[Node], Leaves] = attrgetter("leaves"),
+) -> str | None:
+    """Why a plan for a change of so many rows is not worth carrying out; None if it is. leaves_of: what one of its
+    relations reads of tables."""
     past = _past_of_rewritable(seen, spec)
     bar = next((bar for bar in bars(seen, spec) if bar.timed), None)
     if past is None or bar is None:
@@ -155,7 +167,7 @@ def dear_plan(seen: Seen, spec: Spec, changed: Changed | None, plan: ChangePlan)
     read = 0.0
     for relation in plan.relations:
         whole = read_whole(relation) if few else frozenset(relation.leaves)
-        read += sum(sizes.get(leaf[0], 0) * (1.0 if leaf in whole else LOOKED_UP) for leaf in relation.leaves)
+        read += sum(sizes.get(leaf[0], 0) * (1.0 if leaf in whole else LOOKED_UP) for leaf in leaves_of(relation))
     once = sum(sizes.get(source, 0) for source, _ in seen.model.node.leaves)
     makes = plan.shape is Shape.UPSERT and seen.held is None
     planned = Planned(len(plan.feeds) + len(plan.relations) + 1, read / once if once else 0.0, makes=makes)

@@ -12,6 +12,7 @@ from ..reading.relations import Columns, Kind, View
 
 if TYPE_CHECKING:
     from .shared_feeds import SharedFeeds
+    from .shared_rows import SharedRows
 
 DESCRIBE = "DESCRIBE QUERY "
 """Columns of a query without running it. Positions in errors are those of the query, shifted by this on line 1."""
@@ -88,11 +89,14 @@ class SqlError(EngineError):
 
 
 class Engine(Protocol):
-    """Every method may raise SqlError. feeds: what the sessions of this process have read of change feeds, if they can
-    have it in common: then the engine is a Lender too."""
+    """Every method may raise SqlError. feeds, rows_met: what the sessions of this process have read of change feeds and
+    of the tables that these meet, if they can have it in common: then the engine is a BoundedLender too."""
 
     @property
     def feeds(self) -> SharedFeeds | None: ...
+
+    @property
+    def rows_met(self) -> SharedRows | None: ...
 
     def steady(self) -> AbstractContextManager[None]:
         """Within it, tables may be answered for, and read, as they were at any moment since it began: whoever reads

@@ -107,6 +107,11 @@ class Incremental:
         self.rows[relation] = pin(name)
         return self.rows[relation]
 
+    def has(self, relation: str, rows: int) -> None:
+        """A relation that the session has under its name by now, to be forgotten with the others."""
+        self._pins.append(self.name(relation))
+        self.rows[relation] = rows
+
     def lost_by(self, error: SqlError) -> Lost | None:
         """The source whose old version can no longer be read, if that is what the error says."""
         if not is_unreadable(error):

@@ -51,6 +51,7 @@ from .ledger import ADDITIVE, CREATE, KEYED, NO_OP, RECOMPUTE, REWRITE, TOP, Con
 from .look import KEY_PROPERTY, Seen, is_large, look
 from .measure import Measure
 from .outcome import Code, Outcome
+from .rows_met import RowsMet
 from .sources import Change, are_few, enabling, grown, with_change_feed
 from .spec import ChangelogMode, RefreshMode, Spec
 from .temporal_plans import MANY_ROWS, Technique, among_versions, choose
@@ -277,11 +278,11 @@ class Refresh:
                 return self._recompute(entry, "many rows changed, among them versions of keys that have many of them")
             renderer = Renderer(dated(spans), work.name, clock, temporal)
             try:
-                return self._by_change(entry, work, changed, renderer)
+                return self._by_change(entry, work, changed, renderer, spans)
             except NotKept:
                 self._give_up_keeping()
                 work.forget(but_feeds=True)
-                return self._by_change(entry, work, changed, renderer)
+                return self._by_change(entry, work, changed, renderer, spans)
         except Dearer as found:
             again, why = self._rewrite, str(found)
         except NotHeld as found:
@@ -296,15 +297,25 @@ class Refresh:
             work.forget()
         return again(entry, why)
 
-    def _by_change(self, entry: Entry, work: Incremental, changed: Changed | None, renderer: Renderer) -> Outcome:
+    def _by_change(
+        self,
+        entry: Entry,
+        work: Incremental,
+        changed: Changed | None,
+        renderer: Renderer,
+        spans: Mapping[str, Span],
+    ) -> Outcome:
         """Raises NotKept, Dearer or NotHeld, with nothing written."""
         plan = self._plan(work)
-        if (reason := dear_plan(self.seen, self.spec, changed, plan)) is not None:
+        met = RowsMet(
+            self.engine, plan, work, self.catalog.tables, spans, self.seen.types, self.spec.target,
+        )  # fmt: skip
+        if (reason := dear_plan(self.seen, self.spec, changed, plan, met.leaves)) is not None:
             raise Dearer(reason)
         new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
         new = self._with_partials(new, plan.partials, work)
         sizes = BytesRead(self._tables(), work.rows)
-        applier = replace(self._applier(new), weigh=self._weigh_rows, sizes=sizes)
+        applier = replace(self._applier(new), weigh=self._weigh_rows, sizes=sizes, met=met)
         applied = applier.plan(plan, work, renderer)
         return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
 

@@ -21,6 +21,7 @@ class SqlEngine:
     """execute: runs a statement on a connection that no other refresh uses at the same time."""
 
     feeds = None
+    rows_met = None
     """What is cached has a name in one session alone."""
 
     def __init__(self, execute: Execute, sent: Callable[[str], None] = lambda _: None) -> None:

@@ -100,6 +100,11 @@ class SharedFeeds:
         finally:
             engine.unpin(WIDE)
 
+    def kept(self, key: Key) -> Kept | None:
+        """A feed with all columns that anybody has needed so far; None if it is not kept."""
+        with self._guard:
+            return self._kept.get(key)
+
     def _read(self, engine: Lender, name: str, wanted: Wanted, *, few: bool) -> int:
         columns = self._columns(wanted)
         if columns != wanted.columns:

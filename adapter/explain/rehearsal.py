@@ -81,6 +81,7 @@ class NotingEngine:
     """Reads tables' descriptions and logs as they are; computes and writes nothing."""
 
     feeds = None
+    rows_met = None
 
     def __init__(self, engine: Engine, case: Case) -> None:
         self._engine, self._case = engine, case

@@ -1,0 +1,153 @@
+"""T ⋈ Y = (T ⋉ K) ⋈ Y on t = y, where every y is one of K; the same for a semi-join, and below whatever lets one pass.
+
+K is what columns of change feeds hold. The models of a project that join the same tables ask one of them for the rows
+that meet what changed of the others, each with filters and columns of its own: T ⋉ K has them all, and can be read once
+for all of these models. It is no part of a change plan, which says what one model needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from ..algebra.expressions import Expr, column
+from ..algebra.nodes import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Semi,
+    UnionAll,
+    Window,
+)
+from ..algebra.transform import rebuild, with_children
+from .column_types import Types
+from .derivation import KEY, Binding
+from .restrict import restrict
+
+Fed = frozenset[tuple[str, str]]
+"""Columns of change feeds: (the feed's name, its column)."""
+
+ASKED = Named("rows_met", (KEY.format(0),))
+"""Stands for K while a semi-join with it is pushed down."""
+
+
+@dataclass(frozen=True)
+class Met:
+    """What a plan asks of a table: rows whose column has one of the values that those columns of feeds have."""
+
+    scan: Scan
+    column: str
+    by: Fed
+
+
+@dataclass
+class Meeting:
+    """feeds: name -> the source whose change it is; relations: those that are computed, by their names; types: of the
+    columns of sources."""
+
+    feeds: Mapping[str, str]
+    relations: Mapping[str, Node]
+    types: Types
+    _known: dict[tuple[str, str], Fed | None] = field(default_factory=dict)
+
+    @classmethod
+    def of_plan(cls, feeds: Mapping[str, str], bindings: Collection[Binding], types: Types) -> Meeting:
+        return cls(feeds, {b.name: b.node for b in bindings}, types)
+
+    def over(self, node: Node, met: Callable[[Met], Named | None]) -> Node:
+        """The same relation over rows that are computed already. met: a relation of them, which has the columns that
+        are read of the table; None where there is none."""
+
+        def narrowed(n: Node) -> Node:
+            if isinstance(n, Semi):
+                asked = [(e, self.fed(n.keys, column(k))) for e, k in n.pairs]
+                return with_children(n, (self._among(n.child, asked, met), n.keys))
+            if isinstance(n, Join) and n.as_of is None:
+                sides = list(n.children)
+                # Whatever the kind, a row of the right side that meets none of the left makes no difference.
+                for here, there in ((1, 0), (0, 1)) if n.kind is JoinKind.INNER else ((1, 0),):
+                    asked = [(e[here], self.fed(n.children[there], e[there])) for e in n.equalities]
+                    sides[here] = self._among(sides[here], asked, met)
+                return with_children(n, tuple(sides))
+            return n
+
+        return rebuild(node, narrowed)
+
+    def fed(self, node: Node, e: Expr) -> Fed | None:
+        """Columns of feeds, of which every value of an expression is one; None if nothing says that."""
+        if e.column is None:
+            return None
+        match node:
+            case Named():
+                return self._named(node.name, e.column)
+            case Semi():
+                by = next((self.fed(node.keys, column(k)) for own, k in node.pairs if own == e), None)
+                return by or self.fed(node.child, e)
+            case Filter() | Window() | Generate():
+                return self.fed(node.child, e) if e.column in node.child.column_set else None
+            case Project() | Aggregate():
+                below = dict(node.outputs if isinstance(node, Project) else node.groups)
+                return self.fed(node.child, below[e.column]) if e.column in below else None
+            case UnionAll():
+                place = node.columns.index(e.column)
+                parts = [self.fed(child, column(child.columns[place])) for child in node.inputs]
+                return frozenset().union(*(p for p in parts if p)) if all(parts) else None
+            case Join():
+                return self._of_join(node, e)
+            case _:
+                return None
+
+    def _named(self, name: str, of: str) -> Fed | None:
+        if name in self.feeds:
+            return frozenset({(name, of)})
+        if name not in self.relations:
+            return None
+        if (name, of) not in self._known:
+            self._known[name, of] = self.fed(self.relations[name], column(of))
+        return self._known[name, of]
+
+    def _of_join(self, join: Join, e: Expr) -> Fed | None:
+        assert e.column is not None
+        here = 0 if e.column in join.left.column_set else 1
+        if here and join.kind is not JoinKind.INNER:
+            # Where there was no partner it is NULL.
+            return None
+        if (found := self.fed(join.children[here], e)) or join.kind in (JoinKind.LEFT, JoinKind.ANTI):
+            return found
+        others = (self.fed(join.children[1 - here], q[1 - here]) for q in join.equalities if q[here] == e)
+        return next((f for f in others if f), None)
+
+    def _among(self, side: Node, asked: list[tuple[Expr, Fed | None]], met: Callable[[Met], Named | None]) -> Node:
+        for e, by in asked:
+            if not by or e.column is None:
+                continue
+            found = False
+
+            def replaced(n: Node, by: Fed = by) -> Node:
+                nonlocal found
+                if not (isinstance(n, Semi) and n.keys is ASKED):
+                    return n
+                ((own, _),) = n.pairs
+                if isinstance(n.child, Scan) and own.column is not None:
+                    scan, of = n.child, dict(n.child.outputs)[own.column]
+                    rows = met(Met(scan, of, by)) if self._are_of_one_type(scan, of, by) else None
+                    if rows is not None:
+                        found = True
+                        return Project(rows, tuple((name, column(c)) for name, c in scan.outputs))
+                return n.child
+
+            read = rebuild(restrict(side, (e,), ASKED), replaced)
+            if found:
+                return read
+        return side
+
+    def _are_of_one_type(self, scan: Scan, of: str, by: Fed) -> bool:
+        """Whether equal values of them are one value: Spark has '01' equal to 1, and 1 to '1'."""
+        own = self.types.get(scan.source, {}).get(of.lower())
+        return own is not None and all(self.types.get(self.feeds[feed], {}).get(c.lower()) == own for feed, c in by)

@@ -1,0 +1,231 @@
+"""What a refresh reads of tables by what changed, taken from the rows that all models of the process have in common.
+
+`changes/rows_met.py` has the law, `shared_rows.py` what is kept. Here is what one refresh asks for, and how it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+from ..algebra.expressions import column
+from ..algebra.nodes import Named, Node, Project, Scan, Semi, Time, UnionAll
+from ..changes.change_plan import ChangePlan
+from ..changes.column_types import Types
+from ..changes.derivation import KEY, Binding, distinct
+from ..changes.rows_met import Meeting, Met
+from ..names import PREFIX, free_name
+from ..reading.relations import Kind
+from ..sparksql.reads import Span
+from .engine import Engine, Table
+from .incremental import Incremental
+from .look import is_large
+from .shared_feeds import SharedFeeds
+from .shared_rows import MOST_OF_ONE, Asked, BoundedLender, Feed, Rows, SharedRows
+
+BORROWED = f"{PREFIX}whole_feed"
+"""The session's name for a feed with all columns by which it was netted."""
+
+
+class _Place(NamedTuple):
+    source: str
+    time: Time
+    column: str
+
+
+@dataclass
+class _Asking:
+    """columns: of the table; by: (feed of the plan, its column)."""
+
+    alias: str
+    columns: set[str] = field(default_factory=set)
+    by: set[tuple[str, str]] = field(default_factory=set)
+
+
+@dataclass
+class RowsMet:
+    """plan: of the refresh; tables: all that it reads, at the versions of `spans`; who: the table that is refreshed;
+    types: of computed relations that this adds."""
+
+    engine: Engine
+    plan: ChangePlan
+    work: Incremental
+    tables: Mapping[str, Table]
+    spans: Mapping[str, Span]
+    source_types: Types
+    who: str
+    types: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    _found: dict[_Place, Named | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._feeds = {f.name: f for f in self.plan.feeds}
+        sources = {f.name: f.source for f in self.plan.feeds}
+        self._meeting = Meeting.of_plan(sources, self.plan.bindings, self.source_types)
+        self._asked: dict[_Place, Asked] = {}
+        self._by: dict[_Place, frozenset[tuple[str, str]]] = {}
+        if self._shared is not None:
+            self._ask()
+
+    @property
+    def _shared(self) -> SharedRows | None:
+        return self.engine.rows_met if self.engine.feeds is not None else None
+
+    def _ask(self) -> None:
+        """For all that the plan may read, so that it is read at once."""
+        asking: dict[_Place, _Asking] = {}
+
+        def note(met: Met) -> None:
+            if self._may_be_shared(met):
+                found = asking.setdefault(_place(met), _Asking(met.scan.alias))
+                found.columns |= {met.column, *(c for _, c in met.scan.outputs)}
+                found.by |= met.by
+
+        for relation in self.plan.relations:
+            self._meeting.over(relation, note)
+        assert self._shared is not None
+        for place, found in asking.items():
+            by = {(self._feed(f), c): frozenset(self._feeds[f].columns) for f, c in found.by}
+            table = self.tables[place.source]
+            asked = Asked(
+                self.who, f"{table.path} {table.id}", self._version(place), place.column, frozenset(found.columns), by
+            )
+            if self._shared.wish(asked, sum(self.work.rows.get(f, 0) for f, _ in found.by)):
+                self._asked[place], self._by[place] = asked, frozenset(found.by)
+
+    def _may_be_shared(self, met: Met) -> bool:
+        table = self.tables.get(met.scan.source)
+        if table is None or table.kind is not Kind.DELTA or not is_large(table):
+            return False
+        changes = (self.work.changes.get(self._feeds[f].source) for f, _ in met.by)
+        return met.scan.time is not Time.UNDATED and all(c is not None and c.table and c.feed for c in changes)
+
+    def _feed(self, name: str) -> Feed:
+        change = self.work.changes[self._feeds[name].source]
+        return change.table, change.span.before, change.span.after
+
+    def _version(self, place: _Place) -> int:
+        span = self.spans[place.source]
+        return span.before if place.time is Time.BEFORE else span.after
+
+    def leaves(self, relation: Node) -> tuple[tuple[str, Time | None], ...]:
+        """What a relation of the plan reads, without tables of which it only reads rows that are shared."""
+
+        def met(met: Met) -> Named | None:
+            return Named("rows_met", _columns_of(met.scan)) if _place(met) in self._asked else None
+
+        return self._meeting.over(relation, met).leaves if self._asked else relation.leaves
+
+    def over(self, node: Node, pin: Pin) -> Node:
+        """A relation over rows that are shared, which are read if they are not yet."""
+        if not self._asked:
+            return node
+
+        def met(met: Met) -> Named | None:
+            place = _place(met)
+            if place not in self._asked or not met.by <= self._by[place]:
+                return None
+            if place not in self._found:
+                self._found[place] = self._pinned(place, met.scan, pin)
+            return self._found[place]
+
+        return self._meeting.over(node, met)
+
+    def _pinned(self, place: _Place, scan: Scan, pin: Pin) -> Named | None:
+        asked, shared = self._asked[place], self._shared
+        assert shared is not None
+        taken = {*self.work.rows, *(b.name for b in self.plan.bindings), *self._feeds}
+        name = free_name(f"{self._short(place)}_met", taken)
+
+        def read() -> Rows | None:
+            return self._read(name, place, scan, asked, pin)
+
+        count = shared.pin(cast(BoundedLender, self.engine), self.work.name(name), asked, read)
+        if count is None:
+            return None
+        self.work.has(name, count)
+        self.types[name] = self.source_types.get(place.source, {})
+        return Named(name, tuple(sorted(asked.columns)))
+
+    def _short(self, place: _Place) -> str:
+        feed = next((f.name for f in self.plan.feeds if f.source == place.source), None)
+        if feed is not None:
+            return feed.removesuffix("_change")
+        return "".join(c if c.isalnum() else "_" for c in place.source.split(".")[-1]).lower()
+
+    def _read(self, name: str, place: _Place, scan: Scan, asked: Asked, pin: Pin) -> Rows | None:
+        shared = self._shared
+        assert shared is not None
+        wider, by_tables = shared.wider(asked)
+        columns = frozenset(c for c, _ in self.tables[place.source].columns if c in wider)
+        with self._whole_feeds() as feeds:
+            by = {(f.key, c): f.columns for f in feeds for c in f.columns if self._is_asked(f, c, asked, by_tables)}
+            parts = tuple(
+                Project(f.rows, ((KEY.format(0), column(c)),))
+                for f in feeds for c in sorted(f.columns) if (f.key, c) in by
+            )  # fmt: skip
+            keys = Named(f"{name}_keys", (KEY.format(0),))
+            values = pin(Binding(keys.name, distinct(UnionAll(parts)), "what changed, by which rows are met"), None)
+            assert values is not None
+            if not shared.may_be_read(asked, values):
+                return None
+            wide = Scan(place.source, scan.alias, tuple((c, c) for c in sorted(columns)), place.time)
+            rows = Semi(wide, keys, ((column(place.column), KEY.format(0)),))
+            count = pin(Binding(name, rows, f"rows of {self._short(place)} that it meets, for all models"), MOST_OF_ONE)
+        if count is None:
+            shared.too_many(asked, values)
+            return None
+        return Rows(columns, by, count, cast(BoundedLender, self.engine).lend(self.work.name(name)))
+
+    def _is_asked(self, feed: _Whole, of: str, asked: Asked, by_tables: Collection[tuple[str, str]]) -> bool:
+        """Whether somebody asks by that column of a feed; equal values are one value only where types are the same."""
+        return (feed.key, of) in asked.by or (
+            (feed.key[0], of) in by_tables and feed.types.get(of.lower()) == self._type_of(asked)
+        )
+
+    def _type_of(self, asked: Asked) -> str | None:
+        source = next(p.source for p, a in self._asked.items() if a is asked)
+        return self.source_types.get(source, {}).get(asked.column.lower())
+
+    @contextmanager
+    def _whole_feeds(self) -> Iterator[list[_Whole]]:
+        """The feeds of the plan, with all columns by which they were netted for anybody so far."""
+        feeds = cast(SharedFeeds, self.engine.feeds)
+        lender = cast(BoundedLender, self.engine)
+        with ExitStack() as stack:
+            found = []
+            for number, feed in enumerate(f for f in self.plan.feeds if f.source in self.work.changes):
+                key, own = self._feed(feed.name), frozenset(feed.columns)
+                types = self.source_types.get(feed.source, {})
+                kept = feeds.kept(key)
+                if kept is not None and own < kept.columns:
+                    borrowed = f"{BORROWED}_{number}"
+                    lender.borrow(borrowed, kept.lent)
+                    stack.callback(lender.unpin, borrowed)
+                    rows = Named(borrowed.removeprefix(PREFIX), tuple(sorted(kept.columns)))
+                    found.append(_Whole(key, kept.columns, rows, types))
+                else:
+                    found.append(_Whole(key, own, Named(feed.name, tuple(sorted(own))), types))
+            yield found
+
+
+class _Whole(NamedTuple):
+    """A feed. rows: its relation, without the weight."""
+
+    key: Feed
+    columns: frozenset[str]
+    rows: Named
+    types: Mapping[str, str]
+
+
+Pin = Callable[[Binding, int | None], int | None]
+"""Computes a relation under its name, of at most so many rows, and says how many it has; None if they are more."""
+
+
+def _place(met: Met) -> _Place:
+    return _Place(met.scan.source, met.scan.time, met.column)
+
+
+def _columns_of(scan: Scan) -> tuple[str, ...]:
+    return tuple(sorted({c for _, c in scan.outputs}))
