@@ -33,7 +33,7 @@ from ..algebra.transform import rebuild, remembered, with_children
 from .column_types import Types, of_one_type, type_of
 from .restrict import push
 
-SHORT = 100_000
+SHORT = 200_000
 """Rows of a computed relation up to which it is handed to all who read a table, as a semi-join before other joins:
 Spark takes 10 MB for short enough, and keys have a few dozen bytes."""
 

@@ -33,6 +33,9 @@ from .restrict import restrict
 Fed = frozenset[tuple[str, str]]
 """Columns of change feeds: (the feed's name, its column)."""
 
+PAIRING = (JoinKind.INNER, JoinKind.SEMI)
+"""Of which no row is left that meets none of the other side."""
+
 ASKED = Named("rows_met", (KEY.format(0),))
 """Stands for K while a semi-join with it is pushed down."""
 
@@ -71,7 +74,7 @@ class Meeting:
             if isinstance(n, Join) and n.as_of is None:
                 sides = list(n.children)
                 # Whatever the kind, a row of the right side that meets none of the left makes no difference.
-                for here, there in ((1, 0), (0, 1)) if n.kind is JoinKind.INNER else ((1, 0),):
+                for here, there in ((1, 0), (0, 1)) if n.kind in PAIRING else ((1, 0),):
                     asked = [(e[here], self.fed(n.children[there], e[there])) for e in n.equalities]
                     sides[here] = self._among(sides[here], asked, met)
                 return with_children(n, tuple(sides))
@@ -118,7 +121,7 @@ class Meeting:
         if here and join.kind is not JoinKind.INNER:
             # Where there was no partner it is NULL.
             return None
-        if (found := self.fed(join.children[here], e)) or join.kind in (JoinKind.LEFT, JoinKind.ANTI):
+        if (found := self.fed(join.children[here], e)) or join.kind not in PAIRING:
             return found
         others = (self.fed(join.children[1 - here], q[1 - here]) for q in join.equalities if q[here] == e)
         return next((f for f in others if f), None)

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from ..algebra.expressions import column
-from ..algebra.nodes import Named, Node, Project, Scan, Semi, Time, UnionAll
+from ..algebra.nodes import Join, JoinKind, Named, Node, Project, Scan, Semi, Time, UnionAll
 from ..changes.change_plan import ChangePlan
 from ..changes.column_types import Types
 from ..changes.derivation import KEY, Binding, distinct
@@ -19,14 +19,18 @@ from ..changes.rows_met import Meeting, Met
 from ..names import PREFIX, free_name
 from ..reading.relations import Kind
 from ..sparksql.reads import Span
-from .engine import Engine, Table
+from .engine import Engine, SqlError, Table
 from .incremental import Incremental
 from .look import is_large
 from .shared_feeds import SharedFeeds
-from .shared_rows import MOST_OF_ONE, Asked, BoundedLender, Feed, Rows, SharedRows
+from .shared_rows import MOST_OF_ONE, SHORT_TYPES, Asked, BoundedLender, Feed, Rows, SharedRows
 
 BORROWED = f"{PREFIX}whole_feed"
 """The session's name for a feed with all columns by which it was netted."""
+
+
+MOST_SHORT = 16
+"""Columns of numbers and the like, up to which all of a table are read."""
 
 
 class _Place(NamedTuple):
@@ -98,8 +102,9 @@ class RowsMet:
         table = self.tables.get(met.scan.source)
         if table is None or table.kind is not Kind.DELTA or not is_large(table):
             return False
-        changes = (self.work.changes.get(self._feeds[f].source) for f, _ in met.by)
-        return met.scan.time is not Time.UNDATED and all(c is not None and c.table and c.feed for c in changes)
+        feeds = cast(SharedFeeds, self.engine.feeds)
+        changed = all(self._feeds[f].source in self.work.changes for f, _ in met.by)
+        return met.scan.time is not Time.UNDATED and changed and all(feeds.kept(self._feed(f)) for f, _ in met.by)
 
     def _feed(self, name: str) -> Feed:
         change = self.work.changes[self._feeds[name].source]
@@ -139,9 +144,17 @@ class RowsMet:
         name = free_name(f"{self._short(place)}_met", taken)
 
         def read() -> Rows | None:
-            return self._read(name, place, scan, asked, pin)
+            try:
+                return self._read(name, place, scan, asked, pin)
+            except SqlError:
+                # What others need may not have been there in this version. What this model needs, it reads itself.
+                shared.only(asked)
+                return None
 
-        count = shared.pin(cast(BoundedLender, self.engine), self.work.name(name), asked, read)
+        def among(lent: Any) -> bool:
+            return self._are_among(lent, name, place, pin)
+
+        count = shared.pin(cast(BoundedLender, self.engine), self.work.name(name), asked, read, among)
         if count is None:
             return None
         self.work.has(name, count)
@@ -158,35 +171,59 @@ class RowsMet:
         shared = self._shared
         assert shared is not None
         wider, by_tables = shared.wider(asked)
-        columns = frozenset(c for c, _ in self.tables[place.source].columns if c in wider)
         with self._whole_feeds() as feeds:
-            by = {(f.key, c): f.columns for f in feeds for c in f.columns if self._is_asked(f, c, asked, by_tables)}
-            parts = tuple(
-                Project(f.rows, ((KEY.format(0), column(c)),))
-                for f in feeds for c in sorted(f.columns) if (f.key, c) in by
-            )  # fmt: skip
-            keys = Named(f"{name}_keys", (KEY.format(0),))
-            values = pin(Binding(keys.name, distinct(UnionAll(parts)), "what changed, by which rows are met"), None)
-            assert values is not None
-            if not shared.may_be_read(asked, values):
-                return None
-            wide = Scan(place.source, scan.alias, tuple((c, c) for c in sorted(columns)), place.time)
-            rows = Semi(wide, keys, ((column(place.column), KEY.format(0)),))
-            count = pin(Binding(name, rows, f"rows of {self._short(place)} that it meets, for all models"), MOST_OF_ONE)
+            by = {(f.key, c): f for f in feeds for c in f.columns if self._is_asked(f, c, place, by_tables)}
+            keys = self._keys(f"{name}_keys", [(f.rows, c) for (_, c), f in by.items()], pin)
+        values = self.work.rows[keys.name]
+        if not shared.may_be_read(asked, values, self._type_of(place) or ""):
+            shared.too_many(asked, values)
+            return None
+        columns = self._columns(place.source, wider)
+        wide = Scan(place.source, scan.alias, tuple((c, c) for c in sorted(columns)), place.time)
+        rows = Semi(wide, keys, ((column(place.column), KEY.format(0)),))
+        count = pin(Binding(name, rows, f"rows of {self._short(place)} that it meets, for all models"), MOST_OF_ONE)
         if count is None:
             shared.too_many(asked, values)
             return None
-        return Rows(columns, by, count, cast(BoundedLender, self.engine).lend(self.work.name(name)))
+        lend = cast(BoundedLender, self.engine).lend
+        of = {which: f.columns for which, f in by.items()}
+        return Rows(columns, of, count, lend(self.work.name(name)), lend(self.work.name(keys.name)))
 
-    def _is_asked(self, feed: _Whole, of: str, asked: Asked, by_tables: Collection[tuple[str, str]]) -> bool:
+    def _keys(self, name: str, of: Iterable[tuple[Named, str]], pin: Pin) -> Named:
+        """The values of columns of feeds."""
+        keys = Named(name, (KEY.format(0),))
+        parts = tuple(Project(rows, ((KEY.format(0), column(c)),)) for rows, c in of)
+        pin(Binding(keys.name, distinct(UnionAll(parts)), "what changed, by which rows are met"), None)
+        return keys
+
+    def _columns(self, source: str, wider: Collection[str]) -> frozenset[str]:
+        """Those that are needed, and as many others as cost next to nothing: whoever comes next may need them."""
+        table = self.tables[source].columns
+        short = [c for c, kind in table if kind.startswith(SHORT_TYPES)]
+        return frozenset(c for c, _ in table if c in wider or (c in short and len(short) <= MOST_SHORT))
+
+    def _are_among(self, lent: Any, name: str, place: _Place, pin: Pin) -> bool:
+        """Whether all values that this model asks for are among others. Orders come with their lines: by whichever of
+        both feeds others have asked, it may be the same."""
+        own = self._keys(f"{name}_asked", [(self._feeds[f].named, c) for f, c in sorted(self._by[place])], pin)
+        known, lender = f"{name}_known", cast(BoundedLender, self.engine)
+        lender.borrow(self.work.name(known), lent)
+        try:
+            key = column(KEY.format(0))
+            keys = Project(Named(known, own.columns), (("known", key),))
+            missing = Join(own, keys, ((key, column("known"), True),), None, JoinKind.ANTI)
+            return pin(Binding(f"{name}_missing", missing, "what others have not asked for"), None) == 0
+        finally:
+            lender.unpin(self.work.name(known))
+
+    def _is_asked(self, feed: _Whole, of: str, place: _Place, by_tables: Collection[tuple[str, str]]) -> bool:
         """Whether somebody asks by that column of a feed; equal values are one value only where types are the same."""
-        return (feed.key, of) in asked.by or (
-            (feed.key[0], of) in by_tables and feed.types.get(of.lower()) == self._type_of(asked)
-        )
+        if (feed.key, of) in self._asked[place].by:
+            return True
+        return (feed.key[0], of) in by_tables and feed.types.get(of.lower()) == self._type_of(place)
 
-    def _type_of(self, asked: Asked) -> str | None:
-        source = next(p.source for p, a in self._asked.items() if a is asked)
-        return self.source_types.get(source, {}).get(asked.column.lower())
+    def _type_of(self, place: _Place) -> str | None:
+        return self.source_types.get(place.source, {}).get(place.column.lower())
 
     @contextmanager
     def _whole_feeds(self) -> Iterator[list[_Whole]]:

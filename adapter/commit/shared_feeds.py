@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from ..names import PREFIX
 from .engine import SqlError
 
-MOST_ROWS, MOST_FEEDS = 500_000, 32
+MOST_ROWS, MOST_FEEDS = 2_000_000, 32
 """Of all that is kept. What was read first goes first; of longer feeds nothing is kept."""
 
 WIDE = f"{PREFIX}shared_feed"

@@ -2,7 +2,9 @@
 
 Whoever is the first to ask a table for such rows reads those that it needs itself. As soon as another model asks the
 same table by the same column, all are read that anybody has asked for, with all columns that anybody has needed, and
-are kept: to choose from them takes no look at the table. In a process that goes on, that holds from then on.
+are kept: to choose from them takes no look at the table. Who needs more than that reads them itself, and every second
+such model once more for all, so that models of which each needs something else do not make each other wait. A process
+that goes on knows at the next refresh what is needed.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from .shared_feeds import Lender
@@ -18,8 +20,25 @@ from .shared_feeds import Lender
 MOST_ROWS, MOST_RELATIONS = 2_000_000, 16
 """Of all that is kept. What was read first goes first."""
 
-MOST_KEYS = 100_000
-"""Values of feeds up to which a table is asked for all of them at once: Spark sends so many to every task."""
+MOST_KEYS, MOST_TEXTS = 400_000, 100_000
+"""Values of feeds up to which a table is asked for all of them at once: numbers and the like, and those of types that
+may be long. Spark takes 10 MB for short enough to be sent to every task; otherwise it would sort the table."""
+
+SHORT_TYPES = (
+    "tinyint",
+    "smallint",
+    "int",
+    "bigint",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "decimal",
+    "double",
+    "float",
+)
+
+MISSED = 2
+"""One in so many of the models for which the rows that are kept are not enough reads them anew for all."""
 
 MOST_OF_ONE = 1_000_000
 """Rows of a table up to which they are kept."""
@@ -59,26 +78,35 @@ class Asked:
 
 @dataclass(frozen=True)
 class Rows:
-    """columns: that the rows have; by: as in `Asked`; count: of the rows."""
+    """columns: that the rows have; by: as in `Asked`; count: of the rows; lent, keys: they, and the values that they
+    were asked for."""
 
     columns: frozenset[str]
     by: Mapping[tuple[Feed, str], frozenset[str]]
     count: int
     lent: Any
+    keys: Any
 
-    def have(self, asked: Asked) -> bool:
-        return asked.columns <= self.columns and all(
-            columns <= self.by.get(of, frozenset()) and of in self.by for of, columns in asked.by.items()
-        )
+    def have_columns(self, asked: Asked) -> bool:
+        return asked.columns <= self.columns
+
+    def are_asked_by(self, asked: Asked) -> bool:
+        """Whether all that is asked for is known to be among the values that they were asked for."""
+        return all(of in self.by and columns <= self.by[of] for of, columns in asked.by.items())
+
+    def asked_by(self, asked: Asked) -> Rows:
+        return replace(self, by={**self.by, **{of: c | self.by.get(of, c) for of, c in asked.by.items()}})
 
 
 @dataclass
 class _Wishes:
-    """Of one table by one column. columns: that each model needs; by: columns of tables whose feeds have the values."""
+    """Of one table by one column. columns: that each model needs; by: columns of tables whose feeds have the values;
+    longest: so many values were too many; missed: models that have read for themselves since all were read."""
 
     columns: dict[str, frozenset[str]] = field(default_factory=dict)
     by: set[tuple[str, str]] = field(default_factory=set)
     longest: int | None = None
+    missed: int = 0
 
 
 class SharedRows:
@@ -99,8 +127,7 @@ class SharedRows:
                 return False
             wishes.columns[asked.who] = asked.columns
             wishes.by |= {(feed[0], c) for feed, c in asked.by}
-            kept = self._kept.get(asked.key)
-            return (kept is not None and kept.have(asked)) or len(wishes.columns) > 1
+            return len(wishes.columns) > 1
 
     def wider(self, asked: Asked) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
         """All columns that anybody needs of these rows, and the columns of tables whose feeds anybody asks by."""
@@ -108,32 +135,56 @@ class SharedRows:
             wishes = self._wishes[asked.place]
             return asked.columns.union(*wishes.columns.values()), frozenset(wishes.by)
 
-    def pin(self, engine: BoundedLender, name: str, asked: Asked, read: Callable[[], Rows | None]) -> int | None:
+    def pin(
+        self,
+        engine: BoundedLender,
+        name: str,
+        asked: Asked,
+        read: Callable[[], Rows | None],
+        among: Callable[[Any], bool],
+    ) -> int | None:
         """Gives the rows a name in the engine's session. Returns how many they are; None if they are not to be had.
-        read: reads them under that name, and lends them."""
+        read: reads them under that name, and lends them; among: whether what is asked for is among those values."""
         with self._guard:
             reading = self._reading[asked.key]
         with reading:
             kept = self._kept.get(asked.key)
-            if kept is not None and kept.have(asked):
+            if kept is not None and kept.have_columns(asked) and (kept.are_asked_by(asked) or among(kept.keys)):
                 engine.borrow(name, kept.lent)
+                with self._guard:
+                    if asked.key in self._kept:
+                        self._kept[asked.key] = kept.asked_by(asked)
                 return kept.count
-            found = read()
-            if found is None:
+            if (kept is not None and self._reads_itself(asked)) or (found := read()) is None:
                 return None
             for gone in self._keep(asked.key, found):
                 engine.release(gone.lent)
+                engine.release(gone.keys)
             return found.count
 
+    def _reads_itself(self, asked: Asked) -> bool:
+        """Whether a model for which those that are kept are not enough does not read them for all."""
+        with self._guard:
+            wishes = self._wishes[asked.place]
+            wishes.missed = (wishes.missed + 1) % MISSED
+            return wishes.missed > 0
+
     def too_many(self, asked: Asked, keys: int) -> None:
-        """So many values had too many rows."""
+        """So many values are too many, or had too many rows."""
         with self._guard:
             self._wishes[asked.place].longest = keys
 
-    def may_be_read(self, asked: Asked, keys: int) -> bool:
+    def only(self, asked: Asked) -> None:
+        """Forgets what others ask of the table."""
+        with self._guard:
+            self._wishes[asked.place] = _Wishes({asked.who: asked.columns}, {(feed[0], c) for feed, c in asked.by})
+
+    def may_be_read(self, asked: Asked, keys: int, data_type: str) -> bool:
+        """data_type: of so many values."""
         with self._guard:
             longest = self._wishes[asked.place].longest
-        return keys <= MOST_KEYS and (longest is None or keys < longest / 2)
+        most = MOST_KEYS if data_type.startswith(SHORT_TYPES) else MOST_TEXTS
+        return keys <= most and (longest is None or keys < longest / 2)
 
     def _keep(self, key: tuple[str, str, int], rows: Rows) -> list[Rows]:
         gone: list[Rows] = []

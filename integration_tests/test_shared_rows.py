@@ -1,0 +1,145 @@
+"""Models that join the same tables read the rows of one that meet what changed of the others once."""
+
+from __future__ import annotations
+
+import threading
+from types import ModuleType
+
+import pytest
+
+from dbt_spark_dynamic.commit import look, rows_met, shared_rows
+from dbt_spark_dynamic.commit.classic import ClassicEngine
+from dbt_spark_dynamic.commit.outcome import Code
+from dbt_spark_dynamic.commit.refresh import refresh
+from dbt_spark_dynamic.commit.spec import Spec
+from integration_tests.maintained import Maintained
+
+MODELS = {
+    "sums": "SELECT o.customer, SUM(i.amount) AS amount, COUNT(*) AS n FROM orders AS o JOIN items AS i"
+    " ON o.id = i.order_id WHERE i.amount > 1 GROUP BY o.customer",
+    "parts": "SELECT i.part, COUNT(*) AS n, MAX(o.day) AS latest FROM items AS i JOIN orders AS o ON i.order_id = o.id"
+    " WHERE o.customer < 6 GROUP BY i.part",
+    "lines": "SELECT o.id, o.customer, i.part, i.amount FROM orders AS o LEFT JOIN items AS i ON o.id = i.order_id",
+    "none": "SELECT o.id FROM orders AS o WHERE NOT EXISTS (SELECT 1 FROM items AS i WHERE i.order_id = o.id)",
+}
+
+CHANGES = (
+    (
+        "INSERT INTO orders SELECT id, id % 7, DATE '2026-01-05' FROM RANGE(300, 320)",
+        "INSERT INTO items SELECT id % 20 + 300, id % 9, id % 5 FROM RANGE(60)",
+    ),
+    ("DELETE FROM orders WHERE id % 11 = 0", "DELETE FROM items WHERE order_id % 11 = 0 AND part <> 3"),
+    ("UPDATE items SET amount = 4 WHERE order_id % 13 = 1", "UPDATE orders SET customer = NULL WHERE id % 17 = 2"),
+    (
+        "INSERT INTO items VALUES (NULL, 1, 4), (NULL, 1, 4), (5, NULL, NULL)",
+        "INSERT INTO orders VALUES (NULL, 1, NULL), (5, 5, DATE '2026-01-05')",
+        "DELETE FROM items WHERE part = 2",
+    ),
+    ("DELETE FROM items", "UPDATE orders SET day = DATE '2026-01-06' WHERE id % 19 = 0"),
+)
+
+
+@pytest.fixture
+def shop(maintained: Maintained, monkeypatch: pytest.MonkeyPatch) -> Maintained:
+    """Of two tables that count as large, and are sooner maintained than written anew."""
+    monkeypatch.setattr(look, "LARGE", 1)
+    maintained.sql(
+        "CREATE TABLE orders USING delta AS SELECT id, id % 7 AS customer, "
+        "DATE '2026-01-01' + CAST(id % 3 AS INT) AS day FROM RANGE(200)"
+    )
+    maintained.sql(
+        "CREATE TABLE items USING delta AS SELECT id % 190 AS order_id, id % 9 AS part, id % 5 AS amount"
+        " FROM RANGE(600)"
+    )
+    engine = ClassicEngine(maintained.session)
+    engine.feeds.forget()
+    engine.rows_met.forget()
+    for name, sql in MODELS.items():
+        maintained.refresh(name, sql=sql)
+    return maintained
+
+
+def scans(shop: Maintained) -> int:
+    """How often the last statements read one of the two tables whole or for some keys."""
+    return sum(s.count("VERSION AS OF") for s in shop.statements if "readChangeFeed" not in s and "MERGE" not in s)
+
+
+def read_by_each(shop: Maintained) -> dict[str, int]:
+    read = {}
+    for name in MODELS:
+        outcome = shop.refresh(name)
+        assert outcome.code in (Code.INCREMENTAL, Code.NO_CHANGE), outcome.line()
+        assert shop.difference(name) == 0, (name, outcome.line())
+        read[name] = scans(shop)
+    return read
+
+
+def test_what_meets_the_changes_is_read_once(shop: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = {}
+    for change in CHANGES[0]:
+        shop.sql(change)
+    for name in MODELS:
+        ClassicEngine(shop.session).rows_met.forget()
+        shop.refresh(name)
+        assert shop.difference(name) == 0
+        alone[name] = scans(shop)
+    for number, changes in enumerate(CHANGES[1:]):
+        for change in changes:
+            shop.sql(change)
+        read = read_by_each(shop)
+        if number == 2:
+            # Rows that are no literals on the driver, but kept by Spark.
+            monkeypatch.setattr("dbt_spark_dynamic.commit.classic.FEW", 2)
+        if number == 1:
+            # By now it is known who asks for what: both tables are read once, as they are and as they were.
+            assert sum(read.values()) <= 4 < sum(alone.values()), (read, alone)
+            assert not any(list(read.values())[2:]), read
+
+
+@pytest.mark.parametrize(("module", "most"), [(rows_met, "MOST_OF_ONE"), (shared_rows, "MOST_KEYS")])
+def test_more_than_are_kept(shop: Maintained, monkeypatch: pytest.MonkeyPatch, module: ModuleType, most: str) -> None:
+    """Nobody has them, and nobody asks for as many again."""
+    monkeypatch.setattr(module, most, 3)
+    monkeypatch.setattr("dbt_spark_dynamic.commit.classic.FEW", 2)
+    for changes in CHANGES[:2]:
+        for change in changes:
+            shop.sql(change)
+        read_by_each(shop)
+
+
+def test_models_side_by_side(shop: Maintained) -> None:
+    """In sessions of their own, as dbt's threads have them."""
+    for changes in CHANGES[:2]:
+        for change in changes:
+            shop.sql(change)
+        found: dict[str, str] = {}
+
+        def bring(name: str, found: dict[str, str] = found) -> None:
+            session = shop.session.newSession()
+            session.sql(f"USE {shop.schema}")
+            spec = Spec(target=f"{shop.schema}.{name}", sql=MODELS[name], place=name)
+            found[name] = refresh(spec, ClassicEngine(session)).code.value
+
+        threads = [threading.Thread(target=bring, args=(name,)) for name in MODELS]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert set(found) == set(MODELS) and set(found.values()) == {Code.INCREMENTAL.value}
+        assert [shop.difference(name) for name in MODELS] == [0] * len(MODELS)
+
+
+def test_a_column_that_is_new(shop: Maintained) -> None:
+    """Of the older version nobody can read it."""
+    for change in CHANGES[0]:
+        shop.sql(change)
+    read_by_each(shop)
+    shop.sql("ALTER TABLE items ADD COLUMN note STRING")
+    shop.sql("UPDATE items SET note = 'x' WHERE part = 1")
+    shop.models["noted"] = "SELECT i.note, o.day FROM items AS i JOIN orders AS o ON i.order_id = o.id"
+    shop.refresh("noted")
+    for change in CHANGES[2]:
+        shop.sql(change)
+    shop.refresh("noted")
+    assert shop.difference("noted") == 0
+    read_by_each(shop)
