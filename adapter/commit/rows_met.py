@@ -30,7 +30,7 @@ BORROWED = f"{PREFIX}whole_feed"
 
 
 MOST_SHORT = 16
-"""Columns of numbers and the like, up to which all of a table are read."""
+"""Columns of numbers and the like up to which all of them are read, where those that were needed were not enough."""
 
 
 class _Place(NamedTuple):
@@ -43,7 +43,6 @@ class _Place(NamedTuple):
 class _Asking:
     """columns: of the table; by: (feed of the plan, its column)."""
 
-    alias: str
     columns: set[str] = field(default_factory=set)
     by: set[tuple[str, str]] = field(default_factory=set)
 
@@ -69,7 +68,7 @@ class RowsMet:
         self._meeting = Meeting.of_plan(sources, self.plan.bindings, self.source_types)
         self._asked: dict[_Place, Asked] = {}
         self._by: dict[_Place, frozenset[tuple[str, str]]] = {}
-        if self._shared is not None:
+        if self._shared is not None and any(is_large(t) for t in self.tables.values()):
             self._ask()
 
     @property
@@ -82,7 +81,7 @@ class RowsMet:
 
         def note(met: Met) -> None:
             if self._may_be_shared(met):
-                found = asking.setdefault(_place(met), _Asking(met.scan.alias))
+                found = asking.setdefault(_place(met), _Asking())
                 found.columns |= {met.column, *(c for _, c in met.scan.outputs)}
                 found.by |= met.by
 
@@ -143,9 +142,9 @@ class RowsMet:
         taken = {*self.work.rows, *(b.name for b in self.plan.bindings), *self._feeds}
         name = free_name(f"{self._short(place)}_met", taken)
 
-        def read() -> Rows | None:
+        def read(again: bool) -> Rows | None:
             try:
-                return self._read(name, place, scan, asked, pin)
+                return self._read(name, place, scan, asked, pin, again)
             except SqlError:
                 # What others need may not have been there in this version. What this model needs, it reads itself.
                 shared.only(asked)
@@ -167,7 +166,7 @@ class RowsMet:
             return feed.removesuffix("_change")
         return "".join(c if c.isalnum() else "_" for c in place.source.split(".")[-1]).lower()
 
-    def _read(self, name: str, place: _Place, scan: Scan, asked: Asked, pin: Pin) -> Rows | None:
+    def _read(self, name: str, place: _Place, scan: Scan, asked: Asked, pin: Pin, again: bool) -> Rows | None:
         shared = self._shared
         assert shared is not None
         wider, by_tables = shared.wider(asked)
@@ -178,7 +177,7 @@ class RowsMet:
         if not shared.may_be_read(asked, values, self._type_of(place) or ""):
             shared.too_many(asked, values)
             return None
-        columns = self._columns(place.source, wider)
+        columns = self._columns(place.source, wider, all_short=again)
         wide = Scan(place.source, scan.alias, tuple((c, c) for c in sorted(columns)), place.time)
         rows = Semi(wide, keys, ((column(place.column), KEY.format(0)),))
         count = pin(Binding(name, rows, f"rows of {self._short(place)} that it meets, for all models"), MOST_OF_ONE)
@@ -196,11 +195,13 @@ class RowsMet:
         pin(Binding(keys.name, distinct(UnionAll(parts)), "what changed, by which rows are met"), None)
         return keys
 
-    def _columns(self, source: str, wider: Collection[str]) -> frozenset[str]:
-        """Those that are needed, and as many others as cost next to nothing: whoever comes next may need them."""
+    def _columns(self, source: str, wider: Collection[str], *, all_short: bool) -> frozenset[str]:
+        """all_short: those of which each value takes few bytes, whether somebody needs them or not: whoever comes next
+        may."""
         table = self.tables[source].columns
         short = [c for c, kind in table if kind.startswith(SHORT_TYPES)]
-        return frozenset(c for c, _ in table if c in wider or (c in short and len(short) <= MOST_SHORT))
+        more = short if all_short and len(short) <= MOST_SHORT else []
+        return frozenset(c for c, _ in table if c in wider or c in more)
 
     def _are_among(self, lent: Any, name: str, place: _Place, pin: Pin) -> bool:
         """Whether all values that this model asks for are among others. Orders come with their lines: by whichever of

@@ -140,11 +140,12 @@ class SharedRows:
         engine: BoundedLender,
         name: str,
         asked: Asked,
-        read: Callable[[], Rows | None],
+        read: Callable[[bool], Rows | None],
         among: Callable[[Any], bool],
     ) -> int | None:
         """Gives the rows a name in the engine's session. Returns how many they are; None if they are not to be had.
-        read: reads them under that name, and lends them; among: whether what is asked for is among those values."""
+        read: reads them under that name, and lends them; told whether that was done before, and was not enough; among:
+        whether what is asked for is among those values."""
         with self._guard:
             reading = self._reading[asked.key]
         with reading:
@@ -155,7 +156,7 @@ class SharedRows:
                     if asked.key in self._kept:
                         self._kept[asked.key] = kept.asked_by(asked)
                 return kept.count
-            if (kept is not None and self._reads_itself(asked)) or (found := read()) is None:
+            if (kept is not None and self._reads_itself(asked)) or (found := read(kept is not None)) is None:
                 return None
             for gone in self._keep(asked.key, found):
                 engine.release(gone.lent)

@@ -22,6 +22,7 @@ class Session:
         self.borrowed: list[Any] = []
         self.released: list[Any] = []
         self.read: list[str] = []
+        self.again: list[bool] = []
 
     def borrow(self, name: str, lent: Any) -> None:
         self.borrowed.append(lent)
@@ -38,7 +39,8 @@ def asked(who: str, columns: str, *, version: int = 2, by: str = "k", netted: st
 def pin(rows: SharedRows, session: Session, wanted: Asked, among: bool = False) -> int | None:
     """among: whether the values are among those that others have asked for."""
 
-    def read() -> Rows | None:
+    def read(again: bool) -> Rows | None:
+        session.again.append(again)
         columns, _ = rows.wider(wanted)
         time.sleep(session.slow)
         session.read.append("".join(sorted(columns)))
@@ -74,7 +76,7 @@ def test_every_second_that_needs_more_reads_for_all() -> None:
         if which > "a":
             found.append(pin(rows, session, asked(which, "k" + which)))
     assert found == [10, None, 10, None, 10, None]
-    assert session.read == ["abk", "abcdk", "abcdefk"]
+    assert session.read == ["abk", "abcdk", "abcdefk"] and session.again == [False, True, True]
     assert session.released == ["abk", "keys", "abcdk", "keys"]
     assert pin(rows, session, asked("c", "kc")) == 10 and session.borrowed == ["abcdefk"]
 
@@ -124,7 +126,7 @@ def test_what_was_read_first_goes_first(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_what_is_not_to_be_had() -> None:
     rows, session = SharedRows(), Session()
-    found = rows.pin(session, "met", asked("one", "ka"), lambda: None, lambda lent: True)  # type: ignore[arg-type]
+    found = rows.pin(session, "met", asked("one", "ka"), lambda again: None, lambda lent: True)  # type: ignore[arg-type]
     assert found is None
     assert pin(rows, session, asked("one", "ka")) == 10
 
