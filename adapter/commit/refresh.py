@@ -125,6 +125,7 @@ class Refresh:
         self.altered: tuple[str, ...] = ()
         self.started = now()
         self.share: float | None = None
+        self.met: RowsMet | None = None
         known = seen.entry.partials if seen.entry is not None else None
         self.unkept = known if known is not None and known.rows is None else None
 
@@ -307,7 +308,7 @@ class Refresh:
     ) -> Outcome:
         """Raises NotKept, Dearer or NotHeld, with nothing written."""
         plan = self._plan(work)
-        met = RowsMet(
+        met = self.met = RowsMet(
             self.engine, plan, work, self.catalog.tables, spans, self.seen.types, self.spec.target,
         )  # fmt: skip
         if (reason := dear_plan(self.seen, self.spec, changed, plan, met.leaves)) is not None:
@@ -389,7 +390,9 @@ class Refresh:
         return {**self.catalog.tables, self.target.name: self.target, self.spec.target: self.target}
 
     def _commit(self, statement: str, entry: Entry) -> Written:
-        return self._write(statement, replace(entry, share=self.share), self._marking())[0]
+        for_others = round(self.met.for_others * 1000) if self.met is not None else 0
+        entry = replace(entry, share=self.share, started=entry.started + for_others)
+        return self._write(statement, entry, self._marking())[0]
 
     def _write(self, statement: str, entry: Entry, settings: Mapping[str, str]) -> tuple[Written, Commit]:
         assert self.target is not None

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -50,7 +51,8 @@ class _Asking:
 @dataclass
 class RowsMet:
     """plan: of the refresh; tables: all that it reads, at the versions of `spans`; who: the table that is refreshed;
-    types: of computed relations that this adds."""
+    types: of computed relations that this adds; for_others: seconds that others are spared, who ask for the same: what
+    this refresh took says too much by them."""
 
     engine: Engine
     plan: ChangePlan
@@ -60,6 +62,7 @@ class RowsMet:
     source_types: Types
     who: str
     types: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    for_others: float = 0.0
     _found: dict[_Place, Named | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -143,12 +146,15 @@ class RowsMet:
         name = free_name(f"{self._short(place)}_met", taken)
 
         def read(again: bool) -> Rows | None:
+            started = time.monotonic()
             try:
                 return self._read(name, place, scan, asked, pin, again)
             except SqlError:
                 # What others need may not have been there in this version. What this model needs, it reads itself.
                 shared.only(asked)
                 return None
+            finally:
+                self.for_others += (time.monotonic() - started) * (1 - 1 / shared.models(asked))
 
         def among(lent: Any) -> bool:
             return self._are_among(lent, name, place, pin)

@@ -135,6 +135,11 @@ class SharedRows:
             wishes = self._wishes[asked.place]
             return asked.columns.union(*wishes.columns.values()), frozenset(wishes.by)
 
+    def models(self, asked: Asked) -> int:
+        """How many ask the table by that column."""
+        with self._guard:
+            return max(len(self._wishes[asked.place].columns), 1)
+
     def pin(
         self,
         engine: BoundedLender,

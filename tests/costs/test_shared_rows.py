@@ -54,7 +54,8 @@ def test_the_first_model_reads_for_itself() -> None:
     assert not rows.wish(asked("one", "ka"), 5)
     assert not rows.wish(asked("one", "ka", version=3), 5), "the same model again"
     assert not rows.wish(asked("other", "kb", table="parts"), 5), "another table"
-    assert rows.wish(asked("two", "kb"), 5)
+    assert rows.models(asked("two", "kb")) == 1
+    assert rows.wish(asked("two", "kb"), 5) and rows.models(asked("two", "kb")) == 2
     assert rows.wish(asked("one", "ka", version=4), 5), "from then on, for all"
 
 
