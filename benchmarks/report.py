@@ -19,8 +19,9 @@ mixed change as many go; then every table is refreshed. *Scattered*: their keys 
 behind all others. A ratio says how many such refreshes take as long as CREATE TABLE AS of the same query, timed in the
 same process. Below 1, the refresh is the slower one. Each table has been refreshed once before: the first refresh of
 averages, shares and the like of few groups takes as long as a build, because the ledger begins to keep what they are
-made of, and Java runs slowly what it has not run before. At scale 10, as in one `dbt run`, the change feed of a table
-is read for the first query that needs it, and again for one that needs more of its columns; at scale 1, for each query.
+made of, and Java runs slowly what it has not run before. At scale 10, as in one `dbt run`, what queries have in common
+is read for the first that needs it: the change feed of a table and, up to 0.1 %, the rows of tables that meet these
+feeds; at scale 1, each query reads all itself.
 """
 
 WORST = 5
