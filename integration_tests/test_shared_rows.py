@@ -96,7 +96,10 @@ def test_what_meets_the_changes_is_read_once(shop: Maintained, monkeypatch: pyte
             assert not any(list(read.values())[2:]), read
 
 
-@pytest.mark.parametrize(("module", "most"), [(rows_met, "MOST_OF_ONE"), (shared_rows, "MOST_KEYS")])
+@pytest.mark.parametrize(
+    ("module", "most"),
+    [(rows_met, "MOST_OF_ONE"), pytest.param(shared_rows, "MOST_KEYS", marks=pytest.mark.thorough)],
+)
 def test_more_than_are_kept(shop: Maintained, monkeypatch: pytest.MonkeyPatch, module: ModuleType, most: str) -> None:
     """Nobody has them, and nobody asks for as many again."""
     monkeypatch.setattr(module, most, 3)
