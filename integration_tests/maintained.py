@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -51,6 +52,23 @@ class Maintained:
         spec = Spec(target=f"{self.schema}.{name}", sql=sql, place=f"models/{name}.sql", **options)
         engine: Engine = ClassicEngine(self.session, self.statements.append)
         return refresh(spec, self.wrap(engine) if self.wrap else engine, until)
+
+    def refresh_side_by_side(self, models: Mapping[str, str]) -> dict[str, str]:
+        """Name -> what kind of refresh it was, each in a session of its own, as dbt's threads have them."""
+        found: dict[str, str] = {}
+
+        def bring(name: str, sql: str) -> None:
+            session = self.session.newSession()
+            session.sql(f"USE {self.schema}")
+            spec = Spec(target=f"{self.schema}.{name}", sql=sql, place=name)
+            found[name] = refresh(spec, ClassicEngine(session)).code.value
+
+        threads = [threading.Thread(target=bring, args=model) for model in models.items()]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return found
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
         return sorted((tuple(r) for r in self.session.table(name).collect()), key=repr)

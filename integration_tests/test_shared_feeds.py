@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.outcome import Code
-from dbt_spark_dynamic.commit.refresh import refresh
-from dbt_spark_dynamic.commit.spec import LostHistoryPolicy, Spec
+from dbt_spark_dynamic.commit.spec import LostHistoryPolicy
 from integration_tests.maintained import Maintained
 
 MODELS = {
@@ -97,18 +94,6 @@ def test_models_side_by_side(sales: Maintained) -> None:
     """In sessions of their own, as dbt's threads have them."""
     sales.sql(CHANGES[1])
     sales.sql(CHANGES[2])
-    found: dict[str, str] = {}
-
-    def bring(name: str) -> None:
-        session = sales.session.newSession()
-        session.sql(f"USE {sales.schema}")
-        spec = Spec(target=f"{sales.schema}.{name}", sql=MODELS[name], place=name)
-        found[name] = refresh(spec, ClassicEngine(session)).code.value
-
-    threads = [threading.Thread(target=bring, args=(name,)) for name in MODELS]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    found = sales.refresh_side_by_side(MODELS)
     assert set(found) == set(MODELS) and set(found.values()) == {Code.INCREMENTAL.value}
     assert [sales.difference(name) for name in MODELS] == [0] * len(MODELS)

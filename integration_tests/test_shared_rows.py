@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from types import ModuleType
 
 import pytest
@@ -10,8 +9,6 @@ import pytest
 from dbt_spark_dynamic.commit import look, rows_met, shared_rows
 from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.outcome import Code
-from dbt_spark_dynamic.commit.refresh import refresh
-from dbt_spark_dynamic.commit.spec import Spec
 from integration_tests.maintained import Maintained
 
 MODELS = {
@@ -115,19 +112,7 @@ def test_models_side_by_side(shop: Maintained) -> None:
     for changes in CHANGES[:2]:
         for change in changes:
             shop.sql(change)
-        found: dict[str, str] = {}
-
-        def bring(name: str, found: dict[str, str] = found) -> None:
-            session = shop.session.newSession()
-            session.sql(f"USE {shop.schema}")
-            spec = Spec(target=f"{shop.schema}.{name}", sql=MODELS[name], place=name)
-            found[name] = refresh(spec, ClassicEngine(session)).code.value
-
-        threads = [threading.Thread(target=bring, args=(name,)) for name in MODELS]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        found = shop.refresh_side_by_side(MODELS)
         assert set(found) == set(MODELS) and set(found.values()) == {Code.INCREMENTAL.value}
         assert [shop.difference(name) for name in MODELS] == [0] * len(MODELS)
 

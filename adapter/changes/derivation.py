@@ -87,7 +87,7 @@ class Derivation:
         for scan in scans(self.model):
             read.setdefault(scan.source, set()).update(c for _, c in scan.outputs)
         for source, needed in sorted(read.items()):
-            self.feeds[source] = Feed(self.free_name(f"{_short(source)}_change"), source, tuple(sorted(needed)))
+            self.feeds[source] = Feed(self.free_name(f"{short_name(source)}_change"), source, tuple(sorted(needed)))
 
     def free_name(self, name: str) -> str:
         """The name, or with a number behind it where a relation of this plan has it already."""
@@ -135,7 +135,8 @@ def _pairs_rows(node: Node) -> bool:
     return isinstance(node, Join) and node.kind in (JoinKind.INNER, JoinKind.SEMI) and node.as_of is None
 
 
-def _short(source: str) -> str:
+def short_name(source: str) -> str:
+    """What relations made of a source are called after."""
     return "".join(c if c.isalnum() else "_" for c in source.split(".")[-1]).lower()
 
 

@@ -15,7 +15,7 @@ from ..algebra.expressions import column
 from ..algebra.nodes import Join, JoinKind, Named, Node, Project, Scan, Semi, Time, UnionAll
 from ..changes.change_plan import ChangePlan
 from ..changes.column_types import Types
-from ..changes.derivation import KEY, Binding, distinct
+from ..changes.derivation import KEY, Binding, distinct, short_name
 from ..changes.rows_met import Meeting, Met
 from ..names import PREFIX, free_name
 from ..reading.relations import Kind
@@ -28,7 +28,6 @@ from .shared_rows import MOST_OF_ONE, SHORT_TYPES, Asked, BoundedLender, Feed, R
 
 BORROWED = f"{PREFIX}whole_feed"
 """The session's name for a feed with all columns by which it was netted."""
-
 
 MOST_SHORT = 16
 """Columns of numbers and the like up to which all of them are read, where those that were needed were not enough."""
@@ -143,7 +142,7 @@ class RowsMet:
         asked, shared = self._asked[place], self._shared
         assert shared is not None
         taken = {*self.work.rows, *(b.name for b in self.plan.bindings), *self._feeds}
-        name = free_name(f"{self._short(place)}_met", taken)
+        name = free_name(f"{short_name(place.source)}_met", taken)
 
         def read(again: bool) -> Rows | None:
             started = time.monotonic()
@@ -166,12 +165,6 @@ class RowsMet:
         self.types[name] = self.source_types.get(place.source, {})
         return Named(name, tuple(sorted(asked.columns)))
 
-    def _short(self, place: _Place) -> str:
-        feed = next((f.name for f in self.plan.feeds if f.source == place.source), None)
-        if feed is not None:
-            return feed.removesuffix("_change")
-        return "".join(c if c.isalnum() else "_" for c in place.source.split(".")[-1]).lower()
-
     def _read(self, name: str, place: _Place, scan: Scan, asked: Asked, pin: Pin, again: bool) -> Rows | None:
         shared = self._shared
         assert shared is not None
@@ -186,7 +179,9 @@ class RowsMet:
         columns = self._columns(place.source, wider, all_short=again)
         wide = Scan(place.source, scan.alias, tuple((c, c) for c in sorted(columns)), place.time)
         rows = Semi(wide, keys, ((column(place.column), KEY.format(0)),))
-        count = pin(Binding(name, rows, f"rows of {self._short(place)} that it meets, for all models"), MOST_OF_ONE)
+        count = pin(
+            Binding(name, rows, f"rows of {short_name(place.source)} that it meets, for all models"), MOST_OF_ONE
+        )
         if count is None:
             shared.too_many(asked, values)
             return None

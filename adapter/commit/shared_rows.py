@@ -24,18 +24,7 @@ MOST_KEYS, MOST_TEXTS = 400_000, 100_000
 """Values of feeds up to which a table is asked for all of them at once: numbers and the like, and those of types that
 may be long. Spark takes 10 MB for short enough to be sent to every task; otherwise it would sort the table."""
 
-SHORT_TYPES = (
-    "tinyint",
-    "smallint",
-    "int",
-    "bigint",
-    "date",
-    "timestamp",
-    "timestamp_ntz",
-    "decimal",
-    "double",
-    "float",
-)
+SHORT_TYPES = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "decimal", "double", "float")
 
 MISSED = 2
 """One in so many of the models for which the rows that are kept are not enough reads them anew for all."""
