@@ -6,6 +6,7 @@ import pytest
 
 from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.outcome import Code
+from dbt_spark_dynamic.commit.shared_feeds import WIDE
 from dbt_spark_dynamic.commit.spec import LostHistoryPolicy
 from integration_tests.maintained import Maintained
 
@@ -97,3 +98,45 @@ def test_models_side_by_side(sales: Maintained) -> None:
     found = sales.refresh_side_by_side(MODELS)
     assert set(found) == set(MODELS) and set(found.values()) == {Code.INCREMENTAL.value}
     assert [sales.difference(name) for name in MODELS] == [0] * len(MODELS)
+
+
+APART = {
+    "every": "SELECT id, customer, amount, day FROM sales",
+    "copies": "SELECT customer, amount FROM sales",
+    "kinds": "SELECT DISTINCT customer FROM sales WHERE amount > 0",
+    "totals": "SELECT customer, COUNT(*) AS n, SUM(amount) AS amount FROM sales GROUP BY customer",
+    "most": "SELECT customer, MAX(amount) AS most, COUNT(DISTINCT day) AS days FROM sales GROUP BY customer",
+    "first_two": "SELECT customer, amount FROM (SELECT customer, amount, ROW_NUMBER() OVER "
+    "(PARTITION BY customer ORDER BY amount, day) AS n FROM sales) WHERE n <= 2",
+    "ranks": "SELECT customer, day, RANK() OVER (PARTITION BY customer ORDER BY day) AS r FROM sales",
+    "named": "SELECT s.amount, c.name FROM sales AS s LEFT JOIN customers AS c ON s.customer = c.customer",
+    "known": "SELECT amount FROM sales WHERE customer IN (SELECT customer FROM customers)",
+    "pairs": "SELECT a.day, COUNT(*) AS n FROM sales AS a JOIN sales AS b ON a.customer = b.customer GROUP BY a.day",
+}
+
+
+@pytest.mark.parametrize("few", [5_000, 3])
+def test_equal_rows_may_stand_apart_where_none_cancel(
+    maintained: Maintained, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """Customers came and others left, each with rows that are equal but for their id."""
+    monkeypatch.setattr("dbt_spark_dynamic.commit.classic.FEW", few)
+    maintained.sql(
+        "CREATE TABLE sales USING delta AS SELECT id, id % 13 AS customer, id % 2 AS amount, "
+        "DATE '2026-01-01' + CAST(id % 3 AS INT) AS day FROM RANGE(260)"
+    )
+    maintained.sql("CREATE TABLE customers USING delta AS SELECT id AS customer, UUID() AS name FROM RANGE(5, 20)")
+    ClassicEngine(maintained.session).feeds.forget()
+    for name, sql in APART.items():
+        maintained.refresh(name, sql=sql)
+    for first, came, left in ((1000, "20 + id % 2", "< 2"), (2000, "NULLIF(id % 3 + 7, 8)", "IN (2, 20)")):
+        for sign, day in (("", "NULL"), ("-", "DATE '2026-01-02'")):
+            maintained.sql(
+                f"INSERT INTO sales SELECT {sign}id, {came}, id % 2, {day} FROM RANGE({first}, {first + 12})"
+            )
+        maintained.sql(f"DELETE FROM sales WHERE customer {left}")
+        for name in APART:
+            outcome = maintained.refresh(name)
+            assert outcome.code is Code.INCREMENTAL, outcome.line()
+            assert maintained.difference(name) == 0, f"{name}, {outcome.line()}"
+            assert not any(f"FROM `{WIDE}`" in s for s in maintained.statements), name

@@ -131,3 +131,47 @@ def test_a_column_that_is_new(shop: Maintained) -> None:
     shop.refresh("noted")
     assert shop.difference("noted") == 0
     read_by_each(shop)
+
+
+def reads_for_all(shop: Maintained, table: str) -> bool:
+    """Whether the last refresh read rows of a table for others too, as its SQL says."""
+    return any(f"rows of {table} that it meets, for all models" in s for s in shop.statements)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_a_model_that_asks_for_few_keys_looks_them_up_itself(
+    shop: Maintained, monkeypatch: pytest.MonkeyPatch, few: bool
+) -> None:
+    """Of all that changed, it looks at the items of one order in a hundred."""
+    if not few:
+        monkeypatch.setattr(rows_met, "FEWER", 1_000)
+    for name, sql in LEAST.items():
+        shop.refresh(name, sql=sql)
+    ClassicEngine(shop.session).rows_met.forget()
+    shop.sql("DELETE FROM items WHERE amount = 0 AND part < 5")
+    for name in LEAST:
+        assert shop.refresh(name).code is Code.INCREMENTAL
+        assert shop.difference(name) == 0
+    assert reads_for_all(shop, "items") is not few
+
+
+LEAST = {
+    "every": "SELECT order_id, MIN(amount) AS least FROM items GROUP BY order_id",
+    "some": "SELECT i.order_id, MIN(i.amount) AS least FROM items AS i JOIN orders AS o ON i.order_id = o.id"
+    " WHERE o.id % 95 = 5 GROUP BY i.order_id",
+}
+
+
+def test_rows_are_not_searched_for_a_pattern_before_they_are_met(shop: Maintained) -> None:
+    """Spark would ask all rows of the table for it, and then look their keys up."""
+    searched = (
+        "SELECT o.day, COUNT(*) AS n FROM orders AS o JOIN items AS i ON o.id = i.order_id WHERE {} GROUP BY o.day"
+    )
+    for name, like in (("searched", "NOT LIKE '%1%3%'"), ("compared", "NOT LIKE '%3%'")):
+        shop.refresh(name, sql=searched.format(f"CAST(i.part * 10 + i.amount AS STRING) {like}"))
+    shop.sql("DELETE FROM orders WHERE id % 11 = 0")
+    for name in ("searched", "compared"):
+        ClassicEngine(shop.session).rows_met.forget()
+        assert shop.refresh(name).code is Code.INCREMENTAL
+        assert shop.difference(name) == 0
+        assert reads_for_all(shop, "items") is (name == "searched")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import (
@@ -24,10 +25,13 @@ from ..algebra.nodes import (
     Semi,
     UnionAll,
     Window,
+    walk,
 )
+from ..algebra.slow import is_slow
 from ..algebra.transform import rebuild, with_children
 from .column_types import Types
 from .derivation import KEY, Binding
+from .literal_keys import computed_as
 from .restrict import restrict
 
 Fed = frozenset[tuple[str, str]]
@@ -40,13 +44,24 @@ ASKED = Named("rows_met", (KEY.format(0),))
 """Stands for K while a semi-join with it is pushed down."""
 
 
+class Values(NamedTuple):
+    """Those of an expression. by: columns of feeds, of which each is one; keys: as in `Met`."""
+
+    by: Fed | None
+    keys: Named | None
+
+
 @dataclass(frozen=True)
 class Met:
-    """What a plan asks of a table: rows whose column has one of the values that those columns of feeds have."""
+    """What a plan asks of a table: rows whose column has one of the values that those columns of feeds have. keys: a
+    computed relation that has fewer of them, and all that are asked for; None if nothing says so; slow: whether all
+    rows of the table would be filtered by what takes longer than reading them."""
 
     scan: Scan
     column: str
     by: Fed
+    keys: Named | None = None
+    slow: bool = False
 
 
 @dataclass
@@ -69,18 +84,23 @@ class Meeting:
 
         def narrowed(n: Node) -> Node:
             if isinstance(n, Semi):
-                asked = [(e, self.fed(n.keys, column(k))) for e, k in n.pairs]
+                asked = [(e, self._values(n.keys, column(k))) for e, k in n.pairs]
                 return with_children(n, (self._among(n.child, asked, met), n.keys))
             if isinstance(n, Join) and n.as_of is None:
                 sides = list(n.children)
                 # Whatever the kind, a row of the right side that meets none of the left makes no difference.
                 for here, there in ((1, 0), (0, 1)) if n.kind in PAIRING else ((1, 0),):
-                    asked = [(e[here], self.fed(n.children[there], e[there])) for e in n.equalities]
+                    asked = [(e[here], self._values(n.children[there], e[there])) for e in n.equalities]
                     sides[here] = self._among(sides[here], asked, met)
                 return with_children(n, tuple(sides))
             return n
 
         return rebuild(node, narrowed)
+
+    def _values(self, node: Node, e: Expr) -> Values:
+        computed = computed_as(node, e, self.types)
+        keys = computed[0] if computed is not None and computed[0].name in self.relations else None
+        return Values(self.fed(node, e), keys)
 
     def fed(self, node: Node, e: Expr) -> Fed | None:
         """Columns of feeds, of which every value of an expression is one; None if nothing says that."""
@@ -126,20 +146,21 @@ class Meeting:
         others = (self.fed(join.children[1 - here], q[1 - here]) for q in join.equalities if q[here] == e)
         return next((f for f in others if f), None)
 
-    def _among(self, side: Node, asked: list[tuple[Expr, Fed | None]], met: Callable[[Met], Named | None]) -> Node:
-        for e, by in asked:
+    def _among(self, side: Node, asked: list[tuple[Expr, Values]], met: Callable[[Met], Named | None]) -> Node:
+        slow = any(isinstance(n, Filter) and is_slow(n.predicate) for n in walk(side))
+        for e, (by, keys) in asked:
             if not by or e.column is None:
                 continue
             found = False
 
-            def replaced(n: Node, by: Fed = by) -> Node:
+            def replaced(n: Node, by: Fed = by, keys: Named | None = keys) -> Node:
                 nonlocal found
                 if not (isinstance(n, Semi) and n.keys is ASKED):
                     return n
                 ((own, _),) = n.pairs
                 if isinstance(n.child, Scan) and own.column is not None:
                     scan, of = n.child, dict(n.child.outputs)[own.column]
-                    rows = met(Met(scan, of, by)) if self._are_of_one_type(scan, of, by) else None
+                    rows = met(Met(scan, of, by, keys, slow)) if self._are_of_one_type(scan, of, by) else None
                     if rows is not None:
                         found = True
                         return Project(rows, tuple((name, column(c)) for name, c in scan.outputs))

@@ -33,9 +33,9 @@ from .engine import Engine, SqlError, Written
 from .held import MOST_GROUPS, held
 from .incremental import Incremental
 from .ledger import ADDITIVE, APPEND, KEYED, MERGE, NO_OP, RETRACT, TOP, Entry, ExpectedKey
+from .lending import Lender
 from .measure import Measure
 from .rows_met import RowsMet
-from .shared_rows import BoundedLender
 from .spec import ChangelogMode, Spec
 
 CHANGE, HELD = f"{PREFIX}result_change", f"{PREFIX}held"
@@ -216,7 +216,7 @@ class Applier:
         if most is None:
             return self._pin(work, name, told)
         with self.engine.reading(told.reads, work.rows_in if work.few else None):
-            return cast(BoundedLender, self.engine).pin_at_most(work.name(name), told.sql, most, few=work.few)
+            return cast(Lender, self.engine).pin_at_most(work.name(name), told.sql, most, few=work.few)
 
     def _too_late(self, plan: ChangePlan, work: Incremental) -> int:
         """How many changed rows no result is made of any more."""

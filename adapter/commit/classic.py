@@ -6,7 +6,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from ..errors import causes
 from ..reading.relations import Columns, Kind
+from ..sparksql.statements import quoted
 from .describe import SPARK_CATALOG, DeltaState, clustering, complete_name, look_up
 from .engine import DESCRIBE, SqlError, Table, Written
 from .history import commit_time, now, parse_actions
@@ -397,18 +398,27 @@ class ClassicEngine:
 
     def _counted(self, held: Any, most: int) -> int | None:
         """None if there are more. Spark looks for so many rows in ever more of the partitions, until it has them."""
-        nothing = self._gateway.new_array(self._java("org.apache.spark.sql.Column"), 0)
         with self._under({FIRST_PARTITIONS: str(self._spark.sparkContext.defaultParallelism)}):
-            rows = int(held.select(nothing).limit(most + 1).collectAsList().size())
+            rows = int(held.select(self._columns_of(held, ())).limit(most + 1).collectAsList().size())
         return rows if rows <= most else None
+
+    def _columns_of(self, frame: Any, names: Collection[str]) -> Any:
+        """As Java takes them."""
+        found = self._gateway.new_array(self._java("org.apache.spark.sql.Column"), len(names))
+        for place, name in enumerate(names):
+            found[place] = frame.col(quoted(name))
+        return found
 
     def lend(self, name: str) -> Pinned:
         lent = self._pinned[name] = self._pinned[name]._replace(lent=True)
         return lent
 
-    def borrow(self, name: str, lent: Pinned) -> None:
+    def borrow(self, name: str, lent: Pinned, columns: Collection[str] | None = None) -> None:
         try:
-            self._frame(lent.frame.queryExecution().analyzed()).createOrReplaceTempView(name)
+            frame = self._frame(lent.frame.queryExecution().analyzed())
+            if columns is not None:
+                frame = frame.select(self._columns_of(frame, columns))
+            frame.createOrReplaceTempView(name)
         except Exception as error:
             raise unmasked(error) from error
         self._pinned[name] = lent

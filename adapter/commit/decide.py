@@ -15,6 +15,7 @@ from .costs import (
     AGAIN,
     BY_KEY,
     BY_ROW,
+    FEW_CHANGES,
     LOOKED_UP,
     Bar,
     Changed,
@@ -30,7 +31,6 @@ from .costs import (
     why_anew,
 )
 from .engine import Engine
-from .incremental import FEW_CHANGES
 from .layout import Layout, layout
 from .ledger import REWRITE, Entry, Position, written_as
 from .look import Seen

@@ -90,7 +90,7 @@ class SqlError(EngineError):
 
 class Engine(Protocol):
     """Every method may raise SqlError. feeds, rows_met: what the sessions of this process have read of change feeds and
-    of the tables that these meet, if they can have it in common: then the engine is a BoundedLender too."""
+    of the tables that these meet, if they can have it in common: then the engine is a Lender (lending.py) too."""
 
     @property
     def feeds(self) -> SharedFeeds | None: ...

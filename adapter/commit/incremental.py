@@ -7,18 +7,21 @@ from dataclasses import replace
 from typing import cast
 
 from ..algebra.clock import CLOCK
+from ..changes.column_types import Types
 from ..changes.derivation import Derivation, Feed
+from ..dialect import print_sql
 from ..names import PREFIX
 from ..pipeline import Model
-from ..sparksql.reads import narrowed, net_change, net_difference
+from ..sparksql.reads import narrowed, net_change, net_difference, turned
 from ..sparksql.statements import explained
+from .costs import FEW_CHANGES
 from .engine import Engine, SqlError
-from .shared_feeds import Lender, Wanted
+from .lending import Lender
+from .shared_feeds import Wanted
 from .sources import Change, Lost, has_no_feed, is_unreadable
 from .spec import Spec
 
-FEW_CHANGES = 2_000
-"""Changed rows up to which everything derived from them is expected to be small."""
+WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
 class Incremental:
@@ -32,9 +35,12 @@ class Incremental:
         changes: Mapping[str, Change],
         spec: Spec,
         *,
+        types: Types | None = None,
         clock_moved: bool = False,
     ) -> None:
+        """types: of the columns of sources, in the order that these have."""
         self._engine, self._model, self._changes, self._spec = engine, model, changes, spec
+        self._types = types or {}
         self._clock = frozenset({CLOCK} if clock_moved else ())
         self._pins: list[str] = []
         self._fed = 0
@@ -94,8 +100,15 @@ class Incremental:
         wanted = Wanted(
             change.table, span.before, span.after, frozenset(feed.columns), query,
             lambda relation: explained(feed.why, narrowed(relation, feed.columns)),
+            self._telling(feed), lambda relation, c: print_sql(turned(relation, c)),
         )  # fmt: skip
         return self._pinned(feed.name, lambda name: feeds.pin(engine, name, wanted, few=self.few))
+
+    def _telling(self, feed: Feed) -> tuple[str, ...]:
+        """The columns that rows may be told apart by, as they come in the table: what tells them is among the first."""
+        needed = {c.lower(): c for c in feed.columns}
+        types = self._types.get(feed.source, {}).items()
+        return tuple(needed[c] for c, kind in types if c in needed and _may_be_key(kind))
 
     def pin(self, relation: str, sql: str, *, few: bool | None = None) -> int:
         return self._pinned(relation, lambda name: self._engine.pin(name, sql, few=self.few if few is None else few))
@@ -134,3 +147,7 @@ class Incremental:
             self._engine.unpin(name)
         del self._pins[kept:]
         self.rows = {relation: n for relation, n in self.rows.items() if self.name(relation) in self._pins}
+
+
+def _may_be_key(data_type: str) -> bool:
+    return data_type in WHOLE or data_type.startswith("string") or data_type.endswith(",0)")

@@ -250,7 +250,9 @@ class Refresh:
 
     def _incremental(self, entry: Entry, changes: Mapping[str, Change], *, clock_moved: bool) -> Outcome:
         assert self.model.node is not None and self.target is not None
-        work = Incremental(self.engine, self.model, changes, self.spec, clock_moved=clock_moved)
+        work = Incremental(
+            self.engine, self.model, changes, self.spec, types=self.seen.types, clock_moved=clock_moved
+        )  # fmt: skip
         clock = {Time.BEFORE: entry.clock, Time.AFTER: self.clock}
         spans = {
             n: Span(c.version, self.catalog.tables[n].version)

@@ -16,18 +16,23 @@ from ..algebra.nodes import Join, JoinKind, Named, Node, Project, Scan, Semi, Ti
 from ..changes.change_plan import ChangePlan
 from ..changes.column_types import Types
 from ..changes.derivation import KEY, Binding, distinct, short_name
+from ..changes.literal_keys import MOST_KEYS
 from ..changes.rows_met import Meeting, Met
 from ..names import PREFIX, free_name
 from ..reading.relations import Kind
 from ..sparksql.reads import Span
 from .engine import Engine, SqlError, Table
 from .incremental import Incremental
+from .lending import Lender
 from .look import is_large
 from .shared_feeds import SharedFeeds
-from .shared_rows import MOST_OF_ONE, SHORT_TYPES, Asked, BoundedLender, Feed, Rows, SharedRows
+from .shared_rows import MOST_OF_ONE, SHORT_TYPES, Asked, Feed, Rows, SharedRows
 
 BORROWED = f"{PREFIX}whole_feed"
 """The session's name for a feed with all columns by which it was netted."""
+
+FEWER = 4
+"""Of the values of a feed, one in so many is few of them."""
 
 MOST_SHORT = 16
 """Columns of numbers and the like up to which all of them are read, where those that were needed were not enough."""
@@ -41,10 +46,11 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Asking:
-    """columns: of the table; by: (feed of the plan, its column)."""
+    """columns: of the table; by: (feed of the plan, its column); slow: as in `Met`."""
 
     columns: set[str] = field(default_factory=set)
     by: set[tuple[str, str]] = field(default_factory=set)
+    slow: bool = False
 
 
 @dataclass
@@ -70,6 +76,7 @@ class RowsMet:
         self._meeting = Meeting.of_plan(sources, self.plan.bindings, self.source_types)
         self._asked: dict[_Place, Asked] = {}
         self._by: dict[_Place, frozenset[tuple[str, str]]] = {}
+        self._alone: set[_Place] = set()
         if self._shared is not None and any(is_large(t) for t in self.tables.values()):
             self._ask()
 
@@ -86,6 +93,7 @@ class RowsMet:
                 found = asking.setdefault(_place(met), _Asking())
                 found.columns |= {met.column, *(c for _, c in met.scan.outputs)}
                 found.by |= met.by
+                found.slow |= met.slow
 
         for relation in self.plan.relations:
             self._meeting.over(relation, note)
@@ -96,8 +104,10 @@ class RowsMet:
             asked = Asked(
                 self.who, f"{table.path} {table.id}", self._version(place), place.column, frozenset(found.columns), by
             )
-            if self._shared.wish(asked, sum(self.work.rows.get(f, 0) for f, _ in found.by)):
+            if (others := self._shared.wish(asked, self._changed(found.by))) is not None:
                 self._asked[place], self._by[place] = asked, frozenset(found.by)
+                if not (others or found.slow):
+                    self._alone.add(place)
 
     def _may_be_shared(self, met: Met) -> bool:
         table = self.tables.get(met.scan.source)
@@ -106,6 +116,15 @@ class RowsMet:
         feeds = cast(SharedFeeds, self.engine.feeds)
         changed = all(self._feeds[f].source in self.work.changes for f, _ in met.by)
         return met.scan.time is not Time.UNDATED and changed and all(feeds.kept(self._feed(f)) for f, _ in met.by)
+
+    def _changed(self, by: Iterable[tuple[str, str]]) -> int:
+        """Rows of the feeds."""
+        return sum(self.work.rows.get(f, 0) for f, _ in by)
+
+    def _asks_for_few(self, met: Met) -> bool:
+        """Whether the keys that are asked for can be said one by one, where those of all others are many more."""
+        keys = self.work.rows.get(met.keys.name) if met.keys is not None else None
+        return keys is not None and keys <= MOST_KEYS and keys * FEWER <= self._changed(met.by)
 
     def _feed(self, name: str) -> Feed:
         change = self.work.changes[self._feeds[name].source]
@@ -119,7 +138,9 @@ class RowsMet:
         """What a relation of the plan reads, without tables of which it only reads rows that are shared."""
 
         def met(met: Met) -> Named | None:
-            return Named("rows_met", _columns_of(met.scan)) if _place(met) in self._asked else None
+            place = _place(met)
+            shared = place in self._asked and place not in self._alone
+            return Named("rows_met", _columns_of(met.scan)) if shared else None
 
         return self._meeting.over(relation, met).leaves if self._asked else relation.leaves
 
@@ -133,12 +154,18 @@ class RowsMet:
             if place not in self._asked or not met.by <= self._by[place]:
                 return None
             if place not in self._found:
-                self._found[place] = self._pinned(place, met.scan, pin)
+                few = self._asks_for_few(met)
+                found = self._pinned(place, met.scan, pin, may_read=not few and place not in self._alone)
+                if few and found is None:
+                    # Files are looked up for its own keys, and others need not read anything for it.
+                    cast(SharedRows, self._shared).withdraw(self._asked[place])
+                    return None
+                self._found[place] = found
             return self._found[place]
 
         return self._meeting.over(node, met)
 
-    def _pinned(self, place: _Place, scan: Scan, pin: Pin) -> Named | None:
+    def _pinned(self, place: _Place, scan: Scan, pin: Pin, *, may_read: bool) -> Named | None:
         asked, shared = self._asked[place], self._shared
         assert shared is not None
         taken = {*self.work.rows, *(b.name for b in self.plan.bindings), *self._feeds}
@@ -158,7 +185,7 @@ class RowsMet:
         def among(lent: Any) -> bool:
             return self._are_among(lent, name, place, pin)
 
-        count = shared.pin(cast(BoundedLender, self.engine), self.work.name(name), asked, read, among)
+        count = shared.pin(cast(Lender, self.engine), self.work.name(name), asked, read if may_read else None, among)
         if count is None:
             return None
         self.work.has(name, count)
@@ -185,7 +212,7 @@ class RowsMet:
         if count is None:
             shared.too_many(asked, values)
             return None
-        lend = cast(BoundedLender, self.engine).lend
+        lend = cast(Lender, self.engine).lend
         of = {which: f.columns for which, f in by.items()}
         return Rows(columns, of, count, lend(self.work.name(name)), lend(self.work.name(keys.name)))
 
@@ -208,7 +235,7 @@ class RowsMet:
         """Whether all values that this model asks for are among others. Orders come with their lines: by whichever of
         both feeds others have asked, it may be the same."""
         own = self._keys(f"{name}_asked", [(self._feeds[f].named, c) for f, c in sorted(self._by[place])], pin)
-        known, lender = f"{name}_known", cast(BoundedLender, self.engine)
+        known, lender = f"{name}_known", cast(Lender, self.engine)
         lender.borrow(self.work.name(known), lent)
         try:
             key = column(KEY.format(0))
@@ -231,7 +258,7 @@ class RowsMet:
     def _whole_feeds(self) -> Iterator[list[_Whole]]:
         """The feeds of the plan, with all columns by which they were netted for anybody so far."""
         feeds = cast(SharedFeeds, self.engine.feeds)
-        lender = cast(BoundedLender, self.engine)
+        lender = cast(Lender, self.engine)
         with ExitStack() as stack:
             found = []
             for number, feed in enumerate(f for f in self.plan.feeds if f.source in self.work.changes):

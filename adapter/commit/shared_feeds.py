@@ -1,47 +1,32 @@
 """The net changes of tables, read once for all models of a process that stand on them.
 
 The models of a project that read one table are refreshed one after the other, from the same version to the same, and
-each needs other columns of what changed in between. What was read for one is kept for the next: rows that are equal in
-the columns it needs are put together, which takes no look at files. Whoever needs a column more reads all that anybody
-has needed of that table so far, so that soon nobody has to.
+each needs other columns of what changed in between. What was read for one is kept for the next, who takes its columns
+of it. Rows that are equal in these are put together, unless one of the columns says that none of them cancel: where no
+value of it both came and left, as of the keys of rows that were not updated. Whoever needs a column more reads all that
+anybody has needed of that table so far, so that soon nobody has to.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
-from ..names import PREFIX
+from ..names import PREFIX, WEIGHT
 from .engine import SqlError
+from .lending import Lender, Store
 
 MOST_ROWS, MOST_FEEDS = 2_000_000, 32
 """Of all that is kept. What was read first goes first; of longer feeds nothing is kept."""
 
-WIDE = f"{PREFIX}shared_feed"
+MOST_ASKED = 3
+"""Columns of a feed of which values that both came and left are found, until no more are asked about: to ask takes as
+long as putting equal rows together for one model."""
 
-
-class Lender(Protocol):
-    """The part of an engine by which sessions of one process have a pinned relation in common."""
-
-    def pin(self, name: str, sql: str, *, few: bool) -> int: ...
-
-    def unpin(self, name: str) -> None: ...
-
-    def lend(self, name: str) -> Any:
-        """A pinned relation for others to borrow. It is no longer forgotten when it is unpinned."""
-        ...
-
-    def borrow(self, name: str, lent: Any) -> None:
-        """What another session has lent, under a name of this one."""
-        ...
-
-    def release(self, lent: Any) -> None:
-        """Nobody will borrow it any more. Whoever still reads it computes it again."""
-        ...
-
+WIDE, ASKED = f"{PREFIX}shared_feed", f"{PREFIX}shared_feed_asked"
+"""The session's names for a feed with more columns than are wanted."""
 
 Key = tuple[str, int, int]
 """A table, and the versions that a feed lies between."""
@@ -50,8 +35,9 @@ Key = tuple[str, int, int]
 @dataclass(frozen=True)
 class Wanted:
     """What a refresh needs of a change feed. table: which it is, the same for all who read it; before, after: versions;
-    query: columns -> its SQL, read from
-    the table; narrowed: the SQL of `columns` from a relation that has those and others."""
+    query: columns -> its SQL, read from the table; narrowed: the SQL of `columns` from a relation that has those and
+    others; telling: of the columns, those in which rows that came may differ from all that left, the likeliest first;
+    turned: the SQL of whether a value of a relation's column both came and left."""
 
     table: str
     before: int
@@ -59,6 +45,8 @@ class Wanted:
     columns: frozenset[str]
     query: Callable[[frozenset[str]], str]
     narrowed: Callable[[str], str]
+    telling: tuple[str, ...] = ()
+    turned: Callable[[str, str], str] = lambda relation, column: ""
 
     @property
     def key(self) -> Key:
@@ -67,9 +55,16 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Kept:
+    """turned: column -> whether a value of it both came and left, of those that were asked about."""
+
     columns: frozenset[str]
     rows: int
     lent: Any
+    turned: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def relations(self) -> tuple[Any, ...]:
+        return (self.lent,)
 
 
 class SharedFeeds:
@@ -77,40 +72,67 @@ class SharedFeeds:
     while the other waits."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Key, Kept] = OrderedDict()
+        self._store: Store[Key, Kept] = Store()
         self._needed: dict[str, frozenset[str]] = {}
         self._long: set[Key] = set()
         self._guard = threading.Lock()
-        self._reading: defaultdict[Key, threading.Lock] = defaultdict(threading.Lock)
 
     def pin(self, engine: Lender, name: str, wanted: Wanted, *, few: bool) -> int:
         """Gives the feed a name in the engine's session. Returns its rows. Raises SqlError if it cannot be read."""
-        with self._guard:
-            reading = self._reading[wanted.key]
-        with reading:
-            kept = self._kept.get(wanted.key)
+        with self._store.one_at_a_time(wanted.key):
+            kept = self._store.get(wanted.key)
             if kept is None or not wanted.columns <= kept.columns:
                 return self._read(engine, name, wanted, few=few)
-        if kept.columns == wanted.columns:
-            engine.borrow(name, kept.lent)
-            return kept.rows
+            if self._is_as_wanted(engine, kept, wanted):
+                return self._borrowed(engine, name, kept, wanted)
+        return self._narrowed(engine, name, kept, wanted, few=few)
+
+    def kept(self, key: Key) -> Kept | None:
+        """A feed with all columns that anybody has needed so far; None if it is not kept."""
+        return self._store.get(key)
+
+    def _is_as_wanted(self, engine: Lender, kept: Kept, wanted: Wanted) -> bool:
+        """Whether no row that came is equal to one that left, in the columns that are wanted."""
+        if kept.columns == wanted.columns or not kept.rows or any(kept.turned.get(c) is False for c in wanted.columns):
+            return True
+        for column in wanted.telling:
+            if sum(kept.turned.values()) == MOST_ASKED:
+                break
+            if column in kept.turned:
+                continue
+            kept.turned[column] = self._turned(engine, kept, wanted, column)
+            if not kept.turned[column]:
+                return True
+        return False
+
+    def _turned(self, engine: Lender, kept: Kept, wanted: Wanted, column: str) -> bool:
+        engine.borrow(ASKED, kept.lent)
+        try:
+            ((turned,),) = engine.rows(wanted.turned(ASKED, column))
+            return bool(turned)
+        finally:
+            engine.unpin(ASKED)
+
+    def _borrowed(self, engine: Lender, name: str, kept: Kept, wanted: Wanted) -> int:
+        columns = (*sorted(wanted.columns), WEIGHT) if kept.columns != wanted.columns else None
+        engine.borrow(name, kept.lent, columns)
+        return kept.rows
+
+    def _narrowed(self, engine: Lender, name: str, kept: Kept, wanted: Wanted, *, few: bool) -> int:
         engine.borrow(WIDE, kept.lent)
         try:
             return engine.pin(name, wanted.narrowed(WIDE), few=few)
         finally:
             engine.unpin(WIDE)
 
-    def kept(self, key: Key) -> Kept | None:
-        """A feed with all columns that anybody has needed so far; None if it is not kept."""
-        with self._guard:
-            return self._kept.get(key)
-
     def _read(self, engine: Lender, name: str, wanted: Wanted, *, few: bool) -> int:
         columns = self._columns(wanted)
         if columns != wanted.columns:
             try:
                 rows = engine.pin(WIDE, wanted.query(columns), few=few)
-                self._keep(engine, WIDE, wanted, columns, rows)
+                kept = self._keep(engine, WIDE, wanted, columns, rows)
+                if kept is not None and self._is_as_wanted(engine, kept, wanted):
+                    return self._borrowed(engine, name, kept, wanted)
                 return engine.pin(name, wanted.narrowed(WIDE), few=few)
             except SqlError:
                 # A column that somebody needed may not be there any more.
@@ -131,25 +153,19 @@ class SharedFeeds:
             self._needed[wanted.table] = needed
             return needed
 
-    def _keep(self, engine: Lender, name: str, wanted: Wanted, columns: frozenset[str], rows: int) -> None:
-        """name: under which the engine has it."""
-        gone: list[Kept] = []
-        with self._guard:
-            if rows > MOST_ROWS:
+    def _keep(self, engine: Lender, name: str, wanted: Wanted, columns: frozenset[str], rows: int) -> Kept | None:
+        """name: under which the engine has it. None if it is too long."""
+        if rows > MOST_ROWS:
+            with self._guard:
                 self._long.add(wanted.key)
-                return
-            if (narrower := self._kept.pop(wanted.key, None)) is not None:
-                gone.append(narrower)
-            self._kept[wanted.key] = Kept(columns, rows, engine.lend(name))
-            while len(self._kept) > MOST_FEEDS or sum(k.rows for k in self._kept.values()) > MOST_ROWS:
-                key, oldest = self._kept.popitem(last=False)
-                self._reading.pop(key, None)
-                gone.append(oldest)
-        for kept in gone:
-            engine.release(kept.lent)
+            return None
+        kept = Kept(columns, rows, engine.lend(name))
+        self._store.put(engine, wanted.key, kept, most_rows=MOST_ROWS, most=MOST_FEEDS)
+        return kept
 
     def forget(self) -> None:
-        """Everything, as in a process that has just begun. What was lent goes when nobody reads it."""
+        """Everything, as in a process that has just begun."""
+        self._store.forget()
         with self._guard:
-            for known in (self._kept, self._needed, self._long, self._reading):
-                known.clear()
+            self._needed.clear()
+            self._long.clear()

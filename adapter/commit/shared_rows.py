@@ -10,12 +10,12 @@ that goes on knows at the next refresh what is needed.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
-from .shared_feeds import Lender
+from .lending import Lender, Store
 
 MOST_ROWS, MOST_RELATIONS = 2_000_000, 16
 """Of all that is kept. What was read first goes first."""
@@ -31,12 +31,6 @@ MISSED = 2
 
 MOST_OF_ONE = 1_000_000
 """Rows of a table up to which they are kept."""
-
-
-class BoundedLender(Lender, Protocol):
-    def pin_at_most(self, name: str, sql: str, most: int, *, few: bool) -> int | None:
-        """As `pin`. Where there are more rows than that nothing is pinned, and little more is read."""
-        ...
 
 
 Feed = tuple[str, int, int]
@@ -67,14 +61,18 @@ class Asked:
 
 @dataclass(frozen=True)
 class Rows:
-    """columns: that the rows have; by: as in `Asked`; count: of the rows; lent, keys: they, and the values that they
+    """columns: that the rows have; by: as in `Asked`; rows: how many; lent, keys: they, and the values that they
     were asked for."""
 
     columns: frozenset[str]
     by: Mapping[tuple[Feed, str], frozenset[str]]
-    count: int
+    rows: int
     lent: Any
     keys: Any
+
+    @property
+    def relations(self) -> tuple[Any, ...]:
+        return self.lent, self.keys
 
     def have_columns(self, asked: Asked) -> bool:
         return asked.columns <= self.columns
@@ -103,20 +101,25 @@ class SharedRows:
     while the other waits."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str, int], Rows] = OrderedDict()
+        self._store: Store[tuple[str, str, int], Rows] = Store()
         self._wishes: defaultdict[tuple[str, str], _Wishes] = defaultdict(_Wishes)
         self._guard = threading.Lock()
-        self._reading: defaultdict[tuple[str, str, int], threading.Lock] = defaultdict(threading.Lock)
 
-    def wish(self, asked: Asked, changed: int) -> bool:
-        """Notes what a model asks for. Returns whether it is to be read for all. changed: rows of its feeds."""
+    def wish(self, asked: Asked, changed: int) -> bool | None:
+        """Notes what a model asks for. Returns whether others ask too, so that it is to be read for all; None if those
+        are known to be too many. changed: rows of its feeds."""
         with self._guard:
             wishes = self._wishes[asked.place]
             if wishes.longest is not None and changed >= wishes.longest / 2:
-                return False
+                return None
             wishes.columns[asked.who] = asked.columns
             wishes.by |= {(feed[0], c) for feed, c in asked.by}
             return len(wishes.columns) > 1
+
+    def withdraw(self, asked: Asked) -> None:
+        """It reads for itself, and nothing has to be read for it."""
+        with self._guard:
+            self._wishes[asked.place].columns.pop(asked.who, None)
 
     def wider(self, asked: Asked) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
         """All columns that anybody needs of these rows, and the columns of tables whose feeds anybody asks by."""
@@ -131,31 +134,27 @@ class SharedRows:
 
     def pin(
         self,
-        engine: BoundedLender,
+        engine: Lender,
         name: str,
         asked: Asked,
-        read: Callable[[bool], Rows | None],
+        read: Callable[[bool], Rows | None] | None,
         among: Callable[[Any], bool],
     ) -> int | None:
         """Gives the rows a name in the engine's session. Returns how many they are; None if they are not to be had.
-        read: reads them under that name, and lends them; told whether that was done before, and was not enough; among:
-        whether what is asked for is among those values."""
-        with self._guard:
-            reading = self._reading[asked.key]
-        with reading:
-            kept = self._kept.get(asked.key)
+        read: reads them under that name, and lends them; told whether that was done before, and was not enough; None
+        where they are only wanted if they are kept; among: whether what is asked for is among those values."""
+        with self._store.one_at_a_time(asked.key):
+            kept = self._store.get(asked.key)
             if kept is not None and kept.have_columns(asked) and (kept.are_asked_by(asked) or among(kept.keys)):
                 engine.borrow(name, kept.lent)
-                with self._guard:
-                    if asked.key in self._kept:
-                        self._kept[asked.key] = kept.asked_by(asked)
-                return kept.count
+                self._store.note(asked.key, kept.asked_by(asked))
+                return kept.rows
+            if read is None:
+                return None
             if (kept is not None and self._reads_itself(asked)) or (found := read(kept is not None)) is None:
                 return None
-            for gone in self._keep(asked.key, found):
-                engine.release(gone.lent)
-                engine.release(gone.keys)
-            return found.count
+            self._store.put(engine, asked.key, found, most_rows=MOST_ROWS, most=MOST_RELATIONS)
+            return found.rows
 
     def _reads_itself(self, asked: Asked) -> bool:
         """Whether a model for which those that are kept are not enough does not read them for all."""
@@ -181,20 +180,8 @@ class SharedRows:
         most = MOST_KEYS if data_type.startswith(SHORT_TYPES) else MOST_TEXTS
         return keys <= most and (longest is None or keys < longest / 2)
 
-    def _keep(self, key: tuple[str, str, int], rows: Rows) -> list[Rows]:
-        gone: list[Rows] = []
-        with self._guard:
-            if (narrower := self._kept.pop(key, None)) is not None:
-                gone.append(narrower)
-            self._kept[key] = rows
-            while len(self._kept) > MOST_RELATIONS or sum(r.count for r in self._kept.values()) > MOST_ROWS:
-                oldest, dropped = self._kept.popitem(last=False)
-                self._reading.pop(oldest, None)
-                gone.append(dropped)
-        return gone
-
     def forget(self) -> None:
         """Everything, as in a process that has just begun."""
+        self._store.forget()
         with self._guard:
-            for known in (self._kept, self._wishes, self._reading):
-                known.clear()
+            self._wishes.clear()

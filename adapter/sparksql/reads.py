@@ -84,6 +84,23 @@ def narrowed(relation: str, columns: tuple[str, ...]) -> exp.Expression:
     return summed(exp.Select(expressions=[exp.Star()], from_=exp.From(this=table(relation))), columns)
 
 
+def turned(relation: str, column: str) -> exp.Expression:
+    """SELECT whether a value of a column both came and left, of a relation of signed rows; NULL counts as a value.
+
+    Where none did, the rows are net in whatever columns of theirs this is one of."""
+    alias, both = "values", "both"
+    weight = exp.column(WEIGHT, quoted=True)
+    sides = exp.and_(
+        exp.GT(this=exp.Max(this=weight.copy()), expression=exp.Literal.number(0)),
+        exp.LT(this=exp.Min(this=weight.copy()), expression=exp.Literal.number(0)),
+    )
+    values = exp.Select(expressions=[exp.alias_(sides, both, quoted=True)], from_=exp.From(this=table(relation)))
+    values.set("group", exp.Group(expressions=[exp.column(column, quoted=True)]))
+    any_of_them = exp.Coalesce(this=exp.LogicalOr(this=reference(alias, both)), expressions=[exp.false()])
+    found = exp.Subquery(this=values, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    return exp.Select(expressions=[any_of_them], from_=exp.From(this=found))
+
+
 def net_difference(feed: Feed, span: Span, read: Callable[[str, int], exp.Expression] = at_version) -> exp.Expression:
     """The same from two versions of a table that has no change feed: both are read whole."""
     sides = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -12,16 +13,20 @@ from hypothesis import strategies as st
 
 from dbt_spark_dynamic.commit import shared_feeds
 from dbt_spark_dynamic.commit.engine import SqlError
-from dbt_spark_dynamic.commit.shared_feeds import SharedFeeds, Wanted
+from dbt_spark_dynamic.commit.shared_feeds import MOST_ASKED, SharedFeeds, Wanted
+from dbt_spark_dynamic.names import WEIGHT
 
 COLUMNS = "abcd"
 
 
 class Session:
-    """An engine over rows that stand for a table's: pinned is name -> columns."""
+    """An engine over rows that stand for a table's: pinned is name -> columns. turned: those of which a value both came
+    and left; asked: about which it was asked."""
 
-    def __init__(self, rows: int = 10, lacks: str = "", slow: float = 0.0) -> None:
-        self.rows, self.lacks, self.slow = rows, lacks, slow
+    def __init__(self, rows: int = 10, lacks: str = "", slow: float = 0.0, turned: str = COLUMNS) -> None:
+        self.many, self.lacks, self.slow, self.turned = rows, lacks, slow, turned
+        self.asked: list[str] = []
+        self.narrowed: list[str] = []
         self.pinned: dict[str, frozenset[str]] = {}
         self.read: list[str] = []
         self.released: list[frozenset[str]] = []
@@ -35,8 +40,15 @@ class Session:
             self.read.append(columns)
         else:
             assert set(columns) <= self.pinned[kind], "the wider relation has these"
+            self.narrowed.append(columns)
         self.pinned[name] = frozenset(columns)
-        return self.rows
+        return self.many
+
+    def rows(self, sql: str) -> list[tuple[bool]]:
+        relation, _, column = sql.partition(" ")
+        assert column in self.pinned[relation]
+        self.asked.append(column)
+        return [(column in self.turned,)]
 
     def unpin(self, name: str) -> None:
         self.pinned.pop(name, None)
@@ -44,8 +56,9 @@ class Session:
     def lend(self, name: str) -> Any:
         return self.pinned[name]
 
-    def borrow(self, name: str, lent: Any) -> None:
-        self.pinned[name] = lent
+    def borrow(self, name: str, lent: Any, columns: Collection[str] | None = None) -> None:
+        assert columns is None or set(columns) <= lent | {WEIGHT}
+        self.pinned[name] = lent if columns is None else frozenset(columns) - {WEIGHT}
 
     def release(self, lent: Any) -> None:
         self.released.append(lent)
@@ -58,7 +71,7 @@ def wanted(columns: str, after: int = 2, table: str = "t") -> Wanted:
     def narrowed(relation: str) -> str:
         return f"{relation} {columns}"
 
-    return Wanted(table, 1, after, frozenset(columns), query, narrowed)
+    return Wanted(table, 1, after, frozenset(columns), query, narrowed, tuple(sorted(columns)), "{} {}".format)
 
 
 SETS = st.text(COLUMNS, max_size=4)
@@ -119,6 +132,32 @@ def test_what_was_read_first_goes_first(monkeypatch: pytest.MonkeyPatch) -> None
     feeds.forget()
     feeds.pin(session, "feed", wanted("a", 2), few=True)
     assert len(session.read) == 5
+
+
+def test_where_nothing_cancels_columns_are_taken_as_they_are() -> None:
+    feeds, session = SharedFeeds(), Session(turned="acd")
+    for columns in ("abcd", "ab", "bd", "b", "a", "d"):
+        feeds.pin(session, columns, wanted(columns), few=True)
+        assert session.pinned[columns] == frozenset(columns)
+    assert session.asked == ["a", "b", "d"], "each once, and none where one is known that tells rows apart"
+    assert session.narrowed == ["a", "d"], "which do not"
+    feeds.pin(session, "next", wanted("ab", after=3), few=True)
+    assert session.asked[3:] == ["a", "b"], "of each feed"
+    assert len(session.read) == 2 and not session.released
+
+
+def test_a_feed_of_updated_rows_is_not_asked_about_for_ever() -> None:
+    feeds, session = SharedFeeds(), Session()
+    for columns in (COLUMNS, *COLUMNS):
+        feeds.pin(session, columns, wanted(columns), few=True)
+    assert session.asked == list(COLUMNS[:MOST_ASKED]) and session.narrowed == list(COLUMNS)
+
+
+def test_of_no_rows_none_cancel() -> None:
+    feeds, session = SharedFeeds(), Session(rows=0)
+    for columns in ("ab", "a"):
+        assert feeds.pin(session, columns, wanted(columns), few=True) == 0
+    assert not session.asked and not session.narrowed
 
 
 @settings(max_examples=5, deadline=None)

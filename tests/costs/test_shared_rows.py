@@ -104,7 +104,7 @@ def test_too_many_are_not_asked_for_again() -> None:
     wanted = asked("two", "ka")
     assert rows.may_be_read(wanted, 60, "bigint")
     rows.too_many(wanted, 60)
-    assert not rows.wish(wanted, 60) and not rows.may_be_read(wanted, 60, "bigint")
+    assert rows.wish(wanted, 60) is None and not rows.may_be_read(wanted, 60, "bigint")
     assert rows.wish(wanted, 20) and rows.may_be_read(wanted, 20, "bigint"), "of few there may be fewer"
 
 
@@ -130,6 +130,21 @@ def test_what_is_not_to_be_had() -> None:
     found = rows.pin(session, "met", asked("one", "ka"), lambda again: None, lambda lent: True)  # type: ignore[arg-type]
     assert found is None
     assert pin(rows, session, asked("one", "ka")) == 10
+
+
+def test_what_is_only_wanted_if_it_is_kept_is_not_read() -> None:
+    """For a model that asks for few values itself."""
+    rows, session = SharedRows(), Session()
+    for who in ("one", "two", "three"):
+        rows.wish(asked(who, "k" + who), 5)
+    wanted = asked("one", "kone")
+    assert rows.pin(session, "met", wanted, None, lambda lent: True) is None  # type: ignore[arg-type]
+    rows.withdraw(wanted)
+    assert pin(rows, session, asked("two", "kt")) == 10
+    assert session.read == ["".join(sorted(set("kttwothree")))], "nor is what it alone needs"
+    assert rows.pin(session, "met", asked("three", "kt"), None, lambda lent: True) == 10  # type: ignore[arg-type]
+    rows.pin(session, "met", wanted, None, lambda lent: True)  # type: ignore[arg-type]
+    assert len(session.read) == 1 and rows.wish(wanted, 5), "another time they may be more"
 
 
 def test_what_others_need_may_not_be_there() -> None:

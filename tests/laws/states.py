@@ -7,6 +7,7 @@ empty out, fill again, lose one of two equal rows, or stay as they are although 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -122,10 +123,23 @@ def _reading(state: State) -> dict[str, str]:
 
 
 def fed(feed: Feed, before: State, after: State) -> Bag:
-    """The net change of a source as its feed holds it: the feed's columns and one weight that is not 0."""
-    places = [SOURCES[feed.source].index(c) for c in feed.columns]
+    """The net change of a source as its feed holds it: the feed's columns and one weight that is not 0. Every other
+    one in which nothing cancels has its rows as they are, netted by the columns of others too: equal ones apart."""
+    names = SOURCES[feed.source]
+    changed = Counter(after[feed.source])
+    changed.subtract(before[feed.source])
+    whole = {row: w for row, w in changed.items() if w}
+    places = [names.index(c) for c in feed.columns]
+    apart = Counter((*(row[p] for p in places), w) for row, w in whole.items())
+    if len(whole) % 2 and any(_tells(whole, p) for p in places):
+        return apart
     weights: Bag = Counter()
-    for state, sign in ((after, 1), (before, -1)):
-        for row, n in state[feed.source].items():
-            weights[tuple(row[p] for p in places)] += sign * n
+    for (*row, weight), copies in apart.items():
+        weights[tuple(row)] += weight * copies
     return Counter((*row, weight) for row, weight in weights.items() if weight)
+
+
+def _tells(rows: Mapping[Row, int], place: int) -> bool:
+    """Whether no value both came and left."""
+    came, left = ({row[place] for row, w in rows.items() if w * sign > 0} for sign in (1, -1))
+    return not came & left
