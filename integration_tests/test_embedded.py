@@ -153,7 +153,7 @@ def test_other_models_go_on_when_java_has_ended(machine: Machine) -> None:
     killing.unlink()
     assert said.returncode == 1
     assert "PASS=2 WARN=0 ERROR=1" in said.stdout, said.stdout
-    assert f"Spark's Java process has ended (exit code 7): see {machine.store.log}" in said.stdout
+    assert f"Spark's Java process has ended (exit code 7): see {machine.store.log}" in said.stdout, said.stdout
     assert "Traceback" not in said.stdout + said.stderr and "py4j" not in said.stdout
     assert running_javas(machine.store) == []
 

@@ -77,6 +77,7 @@ class RowsMet:
         self._asked: dict[_Place, Asked] = {}
         self._by: dict[_Place, frozenset[tuple[str, str]]] = {}
         self._alone: set[_Place] = set()
+        self._slow: set[_Place] = set()
         if self._shared is not None and any(is_large(t) for t in self.tables.values()):
             self._ask()
 
@@ -106,8 +107,10 @@ class RowsMet:
             )
             if (others := self._shared.wish(asked, self._changed(found.by))) is not None:
                 self._asked[place], self._by[place] = asked, frozenset(found.by)
-                if not (others or found.slow):
+                if not others:
                     self._alone.add(place)
+                if found.slow:
+                    self._slow.add(place)
 
     def _may_be_shared(self, met: Met) -> bool:
         table = self.tables.get(met.scan.source)
@@ -155,7 +158,8 @@ class RowsMet:
                 return None
             if place not in self._found:
                 few = self._asks_for_few(met)
-                found = self._pinned(place, met.scan, pin, may_read=not few and place not in self._alone)
+                for_all = place not in self._alone or place in self._slow
+                found = self._pinned(place, met.scan, pin, may_read=for_all and not few)
                 if few and found is None:
                     # Files are looked up for its own keys, and others need not read anything for it.
                     cast(SharedRows, self._shared).withdraw(self._asked[place])

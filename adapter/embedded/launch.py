@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..commit.classic import java_class, no_answer
+from ..commit.classic import java_class
 from .class_archive import ClassArchive
 from .conf import merged
 from .jars import spark_jars
@@ -157,9 +157,12 @@ def ended() -> str:
 
 def _is_ending(gateway: Any) -> bool:
     """Whether Java has begun to end, when it still answers, or does not answer any more."""
+    from py4j.protocol import Py4JError
+
     try:
         return bool(java_class(gateway, "org.apache.spark.util.ShutdownHookManager").inShutdown())
-    except no_answer():
+    except (Py4JError, ConnectionError):
+        # Where Java is gone in the middle of a question, py4j says that what was asked for does not exist.
         return True
 
 
