@@ -78,6 +78,7 @@ class RowsMet:
         self._by: dict[_Place, frozenset[tuple[str, str]]] = {}
         self._alone: set[_Place] = set()
         self._slow: set[_Place] = set()
+        self._itself: set[_Place] = set()
         if self._shared is not None and any(is_large(t) for t in self.tables.values()):
             self._ask()
 
@@ -125,7 +126,7 @@ class RowsMet:
         return sum(self.work.rows.get(f, 0) for f, _ in by)
 
     def _asks_for_few(self, met: Met) -> bool:
-        """Whether the keys that are asked for can be said one by one, where those of all others are many more."""
+        """Whether the keys that are asked for can be said one by one, where others ask for many more."""
         keys = self.work.rows.get(met.keys.name) if met.keys is not None else None
         return keys is not None and keys <= MOST_KEYS and keys * FEWER <= self._changed(met.by)
 
@@ -158,10 +159,12 @@ class RowsMet:
                 return None
             if place not in self._found:
                 few = self._asks_for_few(met)
-                for_all = place not in self._alone or place in self._slow
-                found = self._pinned(place, met.scan, pin, may_read=for_all and not few)
+                if few and place in self._itself:
+                    return None
+                found = self._pinned(place, met.scan, pin, few=few)
                 if few and found is None:
                     # Files are looked up for its own keys, and others need not read anything for it.
+                    self._itself.add(place)
                     cast(SharedRows, self._shared).withdraw(self._asked[place])
                     return None
                 self._found[place] = found
@@ -169,7 +172,8 @@ class RowsMet:
 
         return self._meeting.over(node, met)
 
-    def _pinned(self, place: _Place, scan: Scan, pin: Pin, *, may_read: bool) -> Named | None:
+    def _pinned(self, place: _Place, scan: Scan, pin: Pin, *, few: bool) -> Named | None:
+        """few: whether the model itself asks for few of the keys."""
         asked, shared = self._asked[place], self._shared
         assert shared is not None
         taken = {*self.work.rows, *(b.name for b in self.plan.bindings), *self._feeds}
@@ -178,7 +182,7 @@ class RowsMet:
         def read(again: bool) -> Rows | None:
             started = time.monotonic()
             try:
-                return self._read(name, place, scan, asked, pin, again)
+                return self._read(name, place, scan, asked, pin, again=again, few=few)
             except SqlError:
                 # What others need may not have been there in this version. What this model needs, it reads itself.
                 shared.only(asked)
@@ -189,14 +193,17 @@ class RowsMet:
         def among(lent: Any) -> bool:
             return self._are_among(lent, name, place, pin)
 
-        count = shared.pin(cast(Lender, self.engine), self.work.name(name), asked, read if may_read else None, among)
+        for_all = place not in self._alone or place in self._slow
+        count = shared.pin(cast(Lender, self.engine), self.work.name(name), asked, read if for_all else None, among)
         if count is None:
             return None
         self.work.has(name, count)
         self.types[name] = self.source_types.get(place.source, {})
         return Named(name, tuple(sorted(asked.columns)))
 
-    def _read(self, name: str, place: _Place, scan: Scan, asked: Asked, pin: Pin, again: bool) -> Rows | None:
+    def _read(
+        self, name: str, place: _Place, scan: Scan, asked: Asked, pin: Pin, *, again: bool, few: bool
+    ) -> Rows | None:
         shared = self._shared
         assert shared is not None
         wider, by_tables = shared.wider(asked)
@@ -204,6 +211,9 @@ class RowsMet:
             by = {(f.key, c): f for f in feeds for c in f.columns if self._is_asked(f, c, place, by_tables)}
             keys = self._keys(f"{name}_keys", [(f.rows, c) for (_, c), f in by.items()], pin)
         values = self.work.rows[keys.name]
+        if few and values > MOST_KEYS:
+            # Those of all cannot be said one by one, so that the whole table would be read.
+            return None
         if not shared.may_be_read(asked, values, self._type_of(place) or ""):
             shared.too_many(asked, values)
             return None
