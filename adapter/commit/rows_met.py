@@ -159,12 +159,9 @@ class RowsMet:
                 return None
             if place not in self._found:
                 few = self._asks_for_few(met)
+                found = self._pinned(place, met.scan, pin, few=few) if place not in self._itself or not few else None
                 if few and place in self._itself:
-                    return None
-                found = self._pinned(place, met.scan, pin, few=few)
-                if few and found is None:
                     # Files are looked up for its own keys, and others need not read anything for it.
-                    self._itself.add(place)
                     cast(SharedRows, self._shared).withdraw(self._asked[place])
                     return None
                 self._found[place] = found
@@ -213,6 +210,7 @@ class RowsMet:
         values = self.work.rows[keys.name]
         if few and values > MOST_KEYS:
             # Those of all cannot be said one by one, so that the whole table would be read.
+            self._itself.add(place)
             return None
         if not shared.may_be_read(asked, values, self._type_of(place) or ""):
             shared.too_many(asked, values)
