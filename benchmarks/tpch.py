@@ -79,7 +79,7 @@ class TpcH:
 
     def build(self) -> None:
         """What building each table takes, by CREATE TABLE AS. Of sources that rows have left, as they have before each
-        refresh that counts: of files of which rows are marked as gone, Spark reads some queries half as fast."""
+        refresh that counts: where rows are marked as gone, Spark takes up to half as long again for a scan."""
         for n, sql in self.models.items():
             self._say(f"building query {n}")
             self._build[n] = self._timed(BUILD.format(sql))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from dbt_spark_dynamic.commit.classic import ClassicEngine
@@ -32,15 +34,21 @@ CHANGES = (
 
 @pytest.fixture
 def sales(maintained: Maintained) -> Maintained:
-    maintained.sql(
-        "CREATE TABLE sales USING delta AS SELECT id, id % 7 AS customer, id % 5 AS amount, "
-        "DATE '2026-01-01' + CAST(id % 3 AS INT) AS day FROM RANGE(200)"
-    )
-    maintained.sql("CREATE TABLE customers USING delta AS SELECT id AS customer, UUID() AS name FROM RANGE(5)")
-    ClassicEngine(maintained.session).feeds.forget()
-    for name, sql in MODELS.items():
-        maintained.refresh(name, sql=sql)
+    build(maintained, MODELS, "id % 7 AS customer, id % 5 AS amount", "RANGE(200)", "RANGE(5)")
     return maintained
+
+
+def build(maintained: Maintained, models: Mapping[str, str], shown: str, sales: str, customers: str) -> None:
+    """The two tables and the models over them, of which no feed is kept yet. shown: columns of sales beside its id and
+    day; sales, customers: where their ids are from."""
+    maintained.sql(
+        f"CREATE TABLE sales USING delta AS SELECT id, {shown}, "
+        f"DATE '2026-01-01' + CAST(id % 3 AS INT) AS day FROM {sales}"
+    )
+    maintained.sql(f"CREATE TABLE customers USING delta AS SELECT id AS customer, UUID() AS name FROM {customers}")
+    ClassicEngine(maintained.session).feeds.forget()
+    for name, sql in models.items():
+        maintained.refresh(name, sql=sql)
 
 
 def feeds_read(maintained: Maintained, name: str) -> int:
@@ -121,14 +129,7 @@ def test_equal_rows_may_stand_apart_where_none_cancel(
 ) -> None:
     """Customers came and others left, each with rows that are equal but for their id."""
     monkeypatch.setattr("dbt_spark_dynamic.commit.classic.FEW", few)
-    maintained.sql(
-        "CREATE TABLE sales USING delta AS SELECT id, id % 13 AS customer, id % 2 AS amount, "
-        "DATE '2026-01-01' + CAST(id % 3 AS INT) AS day FROM RANGE(260)"
-    )
-    maintained.sql("CREATE TABLE customers USING delta AS SELECT id AS customer, UUID() AS name FROM RANGE(5, 20)")
-    ClassicEngine(maintained.session).feeds.forget()
-    for name, sql in APART.items():
-        maintained.refresh(name, sql=sql)
+    build(maintained, APART, "id % 13 AS customer, id % 2 AS amount", "RANGE(260)", "RANGE(5, 20)")
     for first, came, left in ((1000, "20 + id % 2", "< 2"), (2000, "NULLIF(id % 3 + 7, 8)", "IN (2, 20)")):
         for sign, day in (("", "NULL"), ("-", "DATE '2026-01-02'")):
             maintained.sql(

@@ -10,6 +10,8 @@ from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan,
 Types = Mapping[str, Mapping[str, str]]
 """Source, or computed relation, -> its columns in lower case -> their types, as far as they are known."""
 
+INTEGERS = ("tinyint", "smallint", "int", "bigint")
+
 
 def of_one_type(join: Join, left: Expr, right: Expr, types: Types) -> bool:
     """Whether equal values of the two are one value: '01' and 1 are equal, and so are 1 and '1'."""

@@ -25,10 +25,9 @@ from ..algebra.nodes import (
     Semi,
     UnionAll,
     Window,
-    walk,
 )
 from ..algebra.slow import is_slow
-from ..algebra.transform import rebuild, with_children
+from ..algebra.transform import rebuild, remembered, with_children
 from .column_types import Types
 from .derivation import KEY, Binding
 from .literal_keys import computed_as
@@ -98,9 +97,10 @@ class Meeting:
         return rebuild(node, narrowed)
 
     def _values(self, node: Node, e: Expr) -> Values:
+        if not (by := self.fed(node, e)):
+            return Values(None, None)
         computed = computed_as(node, e, self.types)
-        keys = computed[0] if computed is not None and computed[0].name in self.relations else None
-        return Values(self.fed(node, e), keys)
+        return Values(by, computed[0] if computed is not None and computed[0].name in self.relations else None)
 
     def fed(self, node: Node, e: Expr) -> Fed | None:
         """Columns of feeds, of which every value of an expression is one; None if nothing says that."""
@@ -147,7 +147,6 @@ class Meeting:
         return next((f for f in others if f), None)
 
     def _among(self, side: Node, asked: list[tuple[Expr, Values]], met: Callable[[Met], Named | None]) -> Node:
-        slow = any(isinstance(n, Filter) and is_slow(n.predicate) for n in walk(side))
         for e, (by, keys) in asked:
             if not by or e.column is None:
                 continue
@@ -160,7 +159,11 @@ class Meeting:
                 ((own, _),) = n.pairs
                 if isinstance(n.child, Scan) and own.column is not None:
                     scan, of = n.child, dict(n.child.outputs)[own.column]
-                    rows = met(Met(scan, of, by, keys, slow)) if self._are_of_one_type(scan, of, by) else None
+                    rows = (
+                        met(Met(scan, of, by, keys, _is_searched(side)))
+                        if self._are_of_one_type(scan, of, by)
+                        else None
+                    )
                     if rows is not None:
                         found = True
                         return Project(rows, tuple((name, column(c)) for name, c in scan.outputs))
@@ -175,3 +178,9 @@ class Meeting:
         """Whether equal values of them are one value: Spark has '01' equal to 1, and 1 to '1'."""
         own = self.types.get(scan.source, {}).get(of.lower())
         return own is not None and all(self.types.get(self.feeds[feed], {}).get(c.lower()) == own for feed, c in by)
+
+
+@remembered
+def _is_searched(node: Node) -> bool:
+    """Whether rows that it reads are filtered by what takes longer than reading them."""
+    return (isinstance(node, Filter) and is_slow(node.predicate)) or any(map(_is_searched, node.children))

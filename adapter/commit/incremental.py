@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from ..algebra.clock import CLOCK
-from ..changes.column_types import Types
+from ..changes.column_types import INTEGERS, Types
 from ..changes.derivation import Derivation, Feed
 from ..dialect import print_sql
 from ..names import PREFIX
@@ -20,8 +20,6 @@ from .lending import Lender
 from .shared_feeds import Wanted
 from .sources import Change, Lost, has_no_feed, is_unreadable
 from .spec import Spec
-
-WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
 class Incremental:
@@ -150,4 +148,4 @@ class Incremental:
 
 
 def _may_be_key(data_type: str) -> bool:
-    return data_type in WHOLE or data_type.startswith("string") or data_type.endswith(",0)")
+    return data_type in INTEGERS or data_type.startswith("string") or data_type.endswith(",0)")

@@ -46,11 +46,15 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Asking:
-    """columns: of the table; by: (feed of the plan, its column); slow: as in `Met`."""
+    """columns: of the table; by: (feed of the plan, its column); slow: as in `Met`; asked: what others are told of it;
+    others: whether they ask for it too; itself: whether few keys were found better looked up by themselves."""
 
     columns: set[str] = field(default_factory=set)
     by: set[tuple[str, str]] = field(default_factory=set)
     slow: bool = False
+    asked: Asked = field(init=False)
+    others: bool = False
+    itself: bool = False
 
 
 @dataclass
@@ -74,11 +78,7 @@ class RowsMet:
         self._feeds = {f.name: f for f in self.plan.feeds}
         sources = {f.name: f.source for f in self.plan.feeds}
         self._meeting = Meeting.of_plan(sources, self.plan.bindings, self.source_types)
-        self._asked: dict[_Place, Asked] = {}
-        self._by: dict[_Place, frozenset[tuple[str, str]]] = {}
-        self._alone: set[_Place] = set()
-        self._slow: set[_Place] = set()
-        self._itself: set[_Place] = set()
+        self._asking: dict[_Place, _Asking] = {}
         if self._shared is not None and any(is_large(t) for t in self.tables.values()):
             self._ask()
 
@@ -103,15 +103,12 @@ class RowsMet:
         for place, found in asking.items():
             by = {(self._feed(f), c): frozenset(self._feeds[f].columns) for f, c in found.by}
             table = self.tables[place.source]
-            asked = Asked(
+            found.asked = Asked(
                 self.who, f"{table.path} {table.id}", self._version(place), place.column, frozenset(found.columns), by
             )
-            if (others := self._shared.wish(asked, self._changed(found.by))) is not None:
-                self._asked[place], self._by[place] = asked, frozenset(found.by)
-                if not others:
-                    self._alone.add(place)
-                if found.slow:
-                    self._slow.add(place)
+            if (others := self._shared.wish(found.asked, self._changed(found.by))) is not None:
+                found.others = others
+                self._asking[place] = found
 
     def _may_be_shared(self, met: Met) -> bool:
         table = self.tables.get(met.scan.source)
@@ -142,27 +139,27 @@ class RowsMet:
         """What a relation of the plan reads, without tables of which it only reads rows that are shared."""
 
         def met(met: Met) -> Named | None:
-            place = _place(met)
-            shared = place in self._asked and place not in self._alone
-            return Named("rows_met", _columns_of(met.scan)) if shared else None
+            asking = self._asking.get(_place(met))
+            return Named("rows_met", _columns_of(met.scan)) if asking is not None and asking.others else None
 
-        return self._meeting.over(relation, met).leaves if self._asked else relation.leaves
+        return self._meeting.over(relation, met).leaves if self._asking else relation.leaves
 
     def over(self, node: Node, pin: Pin) -> Node:
         """A relation over rows that are shared, which are read if they are not yet."""
-        if not self._asked:
+        if not self._asking:
             return node
 
         def met(met: Met) -> Named | None:
             place = _place(met)
-            if place not in self._asked or not met.by <= self._by[place]:
+            asking = self._asking.get(place)
+            if asking is None or not met.by <= asking.by:
                 return None
             if place not in self._found:
                 few = self._asks_for_few(met)
-                found = self._pinned(place, met.scan, pin, few=few) if place not in self._itself or not few else None
-                if few and place in self._itself:
+                found = None if few and asking.itself else self._pinned(place, met.scan, pin, few=few)
+                if few and asking.itself:
                     # Files are looked up for its own keys, and others need not read anything for it.
-                    cast(SharedRows, self._shared).withdraw(self._asked[place])
+                    cast(SharedRows, self._shared).withdraw(asking.asked)
                     return None
                 self._found[place] = found
             return self._found[place]
@@ -171,15 +168,16 @@ class RowsMet:
 
     def _pinned(self, place: _Place, scan: Scan, pin: Pin, *, few: bool) -> Named | None:
         """few: whether the model itself asks for few of the keys."""
-        asked, shared = self._asked[place], self._shared
+        asking, shared = self._asking[place], self._shared
         assert shared is not None
+        asked = asking.asked
         taken = {*self.work.rows, *(b.name for b in self.plan.bindings), *self._feeds}
         name = free_name(f"{short_name(place.source)}_met", taken)
 
         def read(again: bool) -> Rows | None:
             started = time.monotonic()
             try:
-                return self._read(name, place, scan, asked, pin, again=again, few=few)
+                return self._read(name, place, scan, pin, again=again, few=few)
             except SqlError:
                 # What others need may not have been there in this version. What this model needs, it reads itself.
                 shared.only(asked)
@@ -190,7 +188,7 @@ class RowsMet:
         def among(lent: Any) -> bool:
             return self._are_among(lent, name, place, pin)
 
-        for_all = place not in self._alone or place in self._slow
+        for_all = asking.others or asking.slow
         count = shared.pin(cast(Lender, self.engine), self.work.name(name), asked, read if for_all else None, among)
         if count is None:
             return None
@@ -198,11 +196,10 @@ class RowsMet:
         self.types[name] = self.source_types.get(place.source, {})
         return Named(name, tuple(sorted(asked.columns)))
 
-    def _read(
-        self, name: str, place: _Place, scan: Scan, asked: Asked, pin: Pin, *, again: bool, few: bool
-    ) -> Rows | None:
-        shared = self._shared
+    def _read(self, name: str, place: _Place, scan: Scan, pin: Pin, *, again: bool, few: bool) -> Rows | None:
+        asking, shared = self._asking[place], self._shared
         assert shared is not None
+        asked = asking.asked
         wider, by_tables = shared.wider(asked)
         with self._whole_feeds() as feeds:
             by = {(f.key, c): f for f in feeds for c in f.columns if self._is_asked(f, c, place, by_tables)}
@@ -210,7 +207,7 @@ class RowsMet:
         values = self.work.rows[keys.name]
         if few and values > MOST_KEYS:
             # Those of all cannot be said one by one, so that the whole table would be read.
-            self._itself.add(place)
+            asking.itself = True
             return None
         if not shared.may_be_read(asked, values, self._type_of(place) or ""):
             shared.too_many(asked, values)
@@ -246,7 +243,7 @@ class RowsMet:
     def _are_among(self, lent: Any, name: str, place: _Place, pin: Pin) -> bool:
         """Whether all values that this model asks for are among others. Orders come with their lines: by whichever of
         both feeds others have asked, it may be the same."""
-        own = self._keys(f"{name}_asked", [(self._feeds[f].named, c) for f, c in sorted(self._by[place])], pin)
+        own = self._keys(f"{name}_asked", [(self._feeds[f].named, c) for f, c in sorted(self._asking[place].by)], pin)
         known, lender = f"{name}_known", cast(Lender, self.engine)
         lender.borrow(self.work.name(known), lent)
         try:
@@ -259,7 +256,7 @@ class RowsMet:
 
     def _is_asked(self, feed: _Whole, of: str, place: _Place, by_tables: Collection[tuple[str, str]]) -> bool:
         """Whether somebody asks by that column of a feed; equal values are one value only where types are the same."""
-        if (feed.key, of) in self._asked[place].by:
+        if (feed.key, of) in self._asking[place].asked.by:
             return True
         return (feed.key[0], of) in by_tables and feed.types.get(of.lower()) == self._type_of(place)
 

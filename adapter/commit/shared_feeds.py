@@ -45,8 +45,8 @@ class Wanted:
     columns: frozenset[str]
     query: Callable[[frozenset[str]], str]
     narrowed: Callable[[str], str]
-    telling: tuple[str, ...] = ()
-    turned: Callable[[str, str], str] = lambda relation, column: ""
+    telling: tuple[str, ...]
+    turned: Callable[[str, str], str]
 
     @property
     def key(self) -> Key:

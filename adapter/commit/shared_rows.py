@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..changes.column_types import INTEGERS
 from .lending import Lender, Store
 
 MOST_ROWS, MOST_RELATIONS = 2_000_000, 16
@@ -24,7 +25,7 @@ MOST_KEYS, MOST_TEXTS = 400_000, 100_000
 """Values of feeds up to which a table is asked for all of them at once: numbers and the like, and those of types that
 may be long. Spark takes 10 MB for short enough to be sent to every task; otherwise it would sort the table."""
 
-SHORT_TYPES = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "decimal", "double", "float")
+SHORT_TYPES = (*INTEGERS, "date", "timestamp", "decimal", "double", "float")
 
 MISSED = 2
 """One in so many of the models for which the rows that are kept are not enough reads them anew for all."""

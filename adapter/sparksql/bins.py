@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from ..algebra.expressions import Expr, column, integer, operand
 from ..algebra.nodes import Aggregate, Generate, Join, JoinKind, Node, Project
+from ..changes.column_types import INTEGERS
 from ..changes.derivation import passed
 from ..names import PREFIX
 from .versions_met import COUNT, KEY, lasting, of_versions, place
@@ -24,14 +25,13 @@ MICROS = "UNIX_MICROS(CAST({} AS TIMESTAMP))"
 SINCE = "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', CAST({} AS TIMESTAMP_NTZ))"
 DAYS = "DATEDIFF({}, DATE '1970-01-01')"
 NUMBER = "CAST({} AS BIGINT)"
-WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
 def position(types: Iterable[str]) -> str | None:
     """SQL for a time as a whole number, one that keeps the order in which Spark compares times of these types, with
     braces in place of the time; None if there is none."""
     met = set(types)
-    if met <= set(WHOLE):
+    if met <= set(INTEGERS):
         return NUMBER
     if met == {"date"}:
         return DAYS

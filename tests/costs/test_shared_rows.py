@@ -133,7 +133,7 @@ def test_what_is_not_to_be_had() -> None:
 
 
 def test_what_is_only_wanted_if_it_is_kept_is_not_read() -> None:
-    """For a model that asks for few values itself."""
+    """For a model that is alone with what it asks for."""
     rows, session = SharedRows(), Session()
     for who in ("one", "two", "three"):
         rows.wish(asked(who, "k" + who), 5)
