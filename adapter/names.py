@@ -36,6 +36,9 @@ CHANGELOG_SUFFIX = "__changelog"
 SINK_SUFFIX = "__sink"
 """Ends the name of the table beside a dynamic table that remembers what was delivered to a sink that cannot."""
 
+STATE_SUFFIX = "__state"
+"""Ends the name of the table beside a dynamic table in which groups are kept that it is made of."""
+
 OPERATION, OPERATION_TIME = "dbt_operation", "dbt_operation_time"
 """Columns that a changelog of events gets from here: what an event did, and when."""
 
@@ -67,9 +70,14 @@ def is_reserved(column: str) -> bool:
     return column.lower().startswith(PREFIX)
 
 
+def beside(table: str, suffix: str) -> str:
+    """The name of a table that belongs to another one. table: quoted where it must be."""
+    return f"{table[:-1]}{suffix}`" if table.endswith("`") else table + suffix
+
+
 def aside(table: str) -> str:
-    """The name under which a table is built that takes the place of another one. table: quoted where it must be."""
-    return table[:-1] + "__dbt_tmp`" if table.endswith("`") else table + "__dbt_tmp"
+    """The name under which a table is built that takes the place of another one."""
+    return beside(table, "__dbt_tmp")
 
 
 def free_name(name: str, taken: Collection[str]) -> str:

@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 LONGEST = (
-    "test_refresh.py", "test_shapes.py", "test_killed.py", "test_embedded.py", "test_kafka.py", "test_held_partials.py",
-    "test_watch.py", "test_emit.py", "test_projects.py", "test_crash.py", "test_dynamic_table.py", "test_tables.py",
-    "test_tpch.py", "test_serve.py", "test_expected_key.py", "test_generated.py", "test_connections.py",
+    "test_refresh.py", "test_shapes.py", "test_killed.py", "test_embedded.py", "test_kafka.py",
+    "test_held_partials.py", "test_watch.py", "test_state_table.py", "test_emit.py", "test_projects.py",
+    "test_crash.py", "test_dynamic_table.py", "test_tables.py", "test_tpch.py", "test_serve.py",
+    "test_expected_key.py", "test_generated.py", "test_connections.py",
 )  # fmt: skip
 """The files that take longest, which are begun with."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..algebra.expressions import Expr, columns
-from ..algebra.nodes import Aggregate, Join, JoinKind, Named, Node, Project, Time, Window, walk
+from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Time, Window, walk
 from .derivation import KEY, Derivation, at, distinct, is_nothing, net
 from .restrict import push, restrict
 from .simplify import simplify
@@ -52,12 +52,21 @@ def rows_met(right: Node, join: Join, d: Derivation) -> Node:
 def told_once(changed: Node, join: Join, side: Node, d: Derivation) -> Node:
     """The change of the other side of the join, under a name where `met_by` asks it for its keys and the join for its
     rows, and it takes more than a feed to tell: in a chain of joins over groups each would tell all that stand before
-    it once more."""
-    if not _asks_for_keys(changed, join, side):
+    it once more. So it is of one row over all: most often it is what it was, and then nobody need read what it would
+    have met."""
+    other = join.left if side is join.right else join.right
+    if not _asks_for_keys(changed, join, side) and (is_nothing(changed) or not _is_one_row(other)):
         return changed
     if not any(isinstance(n, Join | Aggregate | Window) for n in walk(changed)):
         return changed
     return d.keys(simplify(net(changed)), "net change of one side of a join", "side_change")
+
+
+def _is_one_row(node: Node) -> bool:
+    """Whether it is made of one group of all rows."""
+    while isinstance(node, Filter | Project):
+        node = node.child
+    return isinstance(node, Aggregate) and not node.groups
 
 
 def _asks_for_keys(changed: Node, join: Join, side: Node) -> bool:

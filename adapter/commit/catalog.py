@@ -67,6 +67,11 @@ class SessionCatalog:
         version = min(found.version, self._until.get(found.name, found.version))
         return replace(found, version=version, latest=found.version)
 
+    def at(self, name: str, version: int) -> Relation:
+        """One more table, as it is at a version."""
+        self._until = {**self._until, name: version}
+        return self.relation(tuple(part.name for part in table(name).parts))
+
     def delta(self, name: str) -> Table | None:
         """The state of a Delta source, None if it is no Delta table."""
         state = self.tables[name]

@@ -298,6 +298,15 @@ def why_anew(past: Past, size: int, changed: Changed | None, untimed: Slowness, 
     return f"{changed}: {found}" if found is not None and bar.is_met(found) else None
 
 
+def saves_nothing(over: Past, alone: Past, size: int, changed: Changed, untimed: Slowness) -> bool:
+    """Whether a refresh by few rows takes longer over a state table than without it, by change or anew. over, alone:
+    what those before took; False where none like it did."""
+    if changed.share >= LITTLE or not over.is_told(changed):
+        return False
+    takes, took = (expected(past, size, changed.share, untimed) for past in (over, alone))
+    return takes is not None and took is not None and takes.by_change > min(took.by_change, took.anew)
+
+
 def dear_at_sight(past: Past, size: int, changed: Changed | None, planned: Planned, bar: Bar) -> str | None:
     """Why a small table is sooner written anew than brought up to date by a plan of which none like it was timed; None
     if it is not, or if nothing says so. bar: of those for small tables, the one that has to be met."""

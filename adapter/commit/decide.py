@@ -86,7 +86,7 @@ def _maintained(seen: Seen, entry: Entry, spec: Spec, engine: Engine) -> Decisio
             return Decision(Code.RECOMPUTE, f"the source {name} is new")
         found = change_of(engine, seen.catalog.tables[name], entry.sources[name])
         if isinstance(found, Lost):
-            return Decision(Code.RECOMPUTE, accepted(found, spec))
+            return Decision(Code.RECOMPUTE, accepted(found, spec, seen))
         if found is not None:
             changes[name] = found
     moved = seen.clock != entry.clock
@@ -100,7 +100,9 @@ def _maintained(seen: Seen, entry: Entry, spec: Spec, engine: Engine) -> Decisio
 
 
 def changed_rows(seen: Seen, changes: Mapping[str, Change]) -> Changed | None:
-    """What changed of all that the model reads; None where the sources do not say it."""
+    """What changed of all that the SELECT reads; None where the sources do not say it."""
+    if seen.state is not None:
+        return seen.state.changed
     if not changes or any(c.rows is None or not c.row_size for c in changes.values()):
         return None
     tables = {name: seen.catalog.tables[name] for name in seen.model.sources}
@@ -123,8 +125,8 @@ def _supposed(entry: Entry, changes: Mapping[str, Change]) -> Changed | None:
 
 
 def size_of_sources(seen: Seen) -> int:
-    """Bytes of all tables that the model reads; 0 if one of them does not say it."""
-    sizes = [seen.catalog.tables[name].size for name in seen.model.sources]
+    """Bytes of all tables that the SELECT reads; 0 if one of them does not say it."""
+    sizes = [seen.catalog.tables[name].size for name in seen.sources]
     return sum(sizes) if all(sizes) else 0
 
 
@@ -143,7 +145,7 @@ def dearer(seen: Seen, spec: Spec, changed: Changed | None) -> str | None:
     if past is None:
         return None
     size = size_of_sources(seen)
-    reasons = (why_anew(past, size, changed, _untimed(seen), bar) for bar in bars(seen, spec))
+    reasons = (why_anew(past, size, changed, untimed(seen), bar) for bar in bars(seen, spec))
     return next((reason for reason in reasons if reason is not None), None)
 
 
@@ -158,7 +160,8 @@ def dear_plan(
     relations reads of tables."""
     past = _past_of_rewritable(seen, spec)
     bar = next((bar for bar in bars(seen, spec) if bar.timed), None)
-    if past is None or bar is None:
+    # What a state table saves was seen when it was begun.
+    if past is None or bar is None or seen.state is not None:
         return None
     assert seen.model.node is not None
     sizes = {name: seen.catalog.tables[name].size for name in seen.model.sources}
@@ -199,11 +202,10 @@ def costs(seen: Seen, changed: Changed | None) -> Expected | None:
     if seen.position is None:
         return None
     share = changed.share if changed is not None else 0.0
-    past, size = seen.position.past, size_of_sources(seen)
-    return expected(past, size, share, _untimed(seen))
+    return expected(seen.position.past, size_of_sources(seen), share, untimed(seen))
 
 
-def _untimed(seen: Seen) -> Slowness:
+def untimed(seen: Seen) -> Slowness:
     """What a refresh by change is taken to be as long as none was timed."""
     key = seen.expected_key
     return BY_KEY if seen.key is not None or (key is not None and key.columns and key.holds is not False) else BY_ROW
@@ -215,8 +217,10 @@ def may_be_rewritten(seen: Seen, spec: Spec) -> bool:
     return asked and seen.model.node is not None and not seen.model.kept
 
 
-def accepted(lost: Lost, spec: Spec) -> str:
+def accepted(lost: Lost, spec: Spec, seen: Seen) -> str:
     """Why the table is recomputed although nobody asked for it. Raises SourceError unless the model accepts that."""
+    if seen.state is not None and lost.source == seen.state.table:
+        return f"its state table {lost.source} was made anew"
     if spec.on_lost_history is LostHistoryPolicy.FAIL:
         raise lost.error(spec.place)
     return f"the source {lost.source} cannot say what changed: {lost.why}"

@@ -10,6 +10,7 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from ..names import LEDGER, LEDGER_FORMAT, WRITER
 from .costs import Past, Took
@@ -60,6 +61,18 @@ class ExpectedKey:
 
 
 @dataclass(frozen=True)
+class StateTable:
+    """Where the groups that a table is made of are kept (changes/apart.py). of: what they are, as a digest; table: its
+    complete name; alone: what refreshes took before there was one; ended: the refresh that did without it again, None
+    while it is kept."""
+
+    of: str
+    table: str
+    alone: Past
+    ended: int | None = None
+
+
+@dataclass(frozen=True)
 class Entry:
     """One refresh.
 
@@ -74,7 +87,9 @@ class Entry:
     size: bytes of the sources' data files; rows: that the table had before; share: of the rows, those that were new,
     None if unknown; past: what refreshes before this one took. How long this one took, only its commit says. partials:
     what the next refresh adds to, where the table does not show it; None if there is no such thing. expected_key: what
-    the next refresh may tell rows apart by; None where they have another key, or none is expected.
+    the next refresh may tell rows apart by; None where they have another key, or none is expected. state: the table of
+    groups that it was made from, which is among the sources, as are those that these groups were made from; None if it
+    never had one.
     """
 
     sources: Mapping[str, Consumed]
@@ -97,6 +112,7 @@ class Entry:
     past: Past = field(default_factory=Past)
     partials: HeldRows | None = None
     expected_key: ExpectedKey | None = None
+    state: StateTable | None = None
     refresh: str = field(default_factory=lambda: uuid.uuid4().hex)
     format: int = LEDGER_FORMAT
 
@@ -119,17 +135,22 @@ class Entry:
                 return None
             fields["columns"] = tuple((n, t) for n, t in fields["columns"])
             fields["sources"] = {name: Consumed(**c) for name, c in fields["sources"].items()}
-            past = fields.get("past", {})
-            anew = Took(**past["anew"]) if past.get("anew") is not None else None
-            fields["past"] = Past(anew, tuple(Took(**t) for t in past.get("by_change", ())))
+            fields["past"] = _past(fields.get("past", {}))
             if (held := fields.get("partials")) is not None:
                 rows = held["rows"]
                 fields["partials"] = HeldRows(held["of"], tuple(map(tuple, rows)) if rows is not None else None)
             if (key := fields.get("expected_key")) is not None:
                 fields["expected_key"] = ExpectedKey(tuple(key["columns"]), key["holds"], key.get("found", False))
+            if (state := fields.get("state")) is not None:
+                fields["state"] = StateTable(**{**state, "alone": _past(state["alone"])})
             return cls(**fields)
         except (ValueError, KeyError, TypeError):
             return None
+
+
+def _past(fields: Mapping[str, Any]) -> Past:
+    anew = Took(**fields["anew"]) if fields.get("anew") is not None else None
+    return Past(anew, tuple(Took(**took) for took in fields.get("by_change", ())))
 
 
 def writing_as(materialized: str) -> str:

@@ -10,6 +10,7 @@ from ..algebra.kept import is_kept
 from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Node
 from ..changes.additive import Own, adds_up
+from ..changes.apart import Apart
 from ..changes.change_plan import ChangePlan
 from ..changes.column_types import Types
 from ..changes.partials import Partials
@@ -24,6 +25,7 @@ from ..sparksql.reads import Span
 from . import problems
 from .catalog import SessionCatalog
 from .clock import reading
+from .costs import Changed
 from .engine import Engine, Table
 from .held import name_of, worth_keeping
 from .history import read_commit
@@ -49,13 +51,27 @@ all tasks then, or finds out while it runs that it can."""
 
 
 @dataclass(frozen=True)
+class State:
+    """A state table that the model is read over. table: its complete name; of: what it holds, as a digest; alone: what
+    was seen without it; below: sources that it is made from; changed: what changed of all that the SELECT reads, None
+    where that is not known."""
+
+    table: str
+    of: str
+    alone: Seen
+    below: frozenset[str]
+    changed: Changed | None
+
+
+@dataclass(frozen=True)
 class Seen:
     """target: the table, None if there is none; key: what rows are merged by, None for whole rows; checked: a key that
     is only declared, and must be verified; source_keys: keys of the sources that are dynamic tables; definition: what
     the table is made by, as a digest; position: where its ledger stands, None without one; clock: what the model reads
     of it, now; newest: the newest times that its watermark is made of; settings: of the session, as `meaning_of`;
     partials: what the ledger is to keep rows of, None for nothing; expected_key: where rows have no other, one that the
-    project expects, and what is known of it."""
+    project expects, and what is known of it; state: the table of groups that the model reads instead of what these are
+    made from."""
 
     target: Table | None
     catalog: SessionCatalog
@@ -70,6 +86,12 @@ class Seen:
     settings: Settings = ()
     partials: Partials | None = None
     expected_key: ExpectedKey | None = None
+    state: State | None = None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The tables that the SELECT reads, be it through the state table."""
+        return tuple(self.state.alone.model.sources if self.state is not None else self.model.sources)
 
     @property
     def entry(self) -> Entry | None:
@@ -184,7 +206,36 @@ def look(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) -> 
     if WATERMARK in read:
         reached = _watermark(seen, spec, engine)
         seen = replace(seen, clock={**seen.clock, **reached.reading()}, newest=reached.newest)
-    expected = _expected_key(seen, spec) if key is None and spec.changelog_mode is ChangelogMode.AUTO else None
+    return _completed(seen, spec, engine)
+
+
+def over_state(
+    seen: Seen, spec: Spec, engine: Engine, apart: Apart, of: str, there: tuple[str, int], changed: Changed | None
+) -> Seen | None:
+    """The same with the model read over its state table; None where its rows have another key then. of, changed: as
+    `State` has them; there: the state table's complete name, and the version that is read."""
+    assert seen.model.node is not None
+    relation = seen.catalog.at(*there)
+    node = apart.over(relation.name)
+    read = {name for name, _ in node.leaves}
+    sources = {name: r for name, r in seen.model.sources.items() if name in read} | {relation.name: relation}
+    model = replace(seen.model, node=node, sources=sources)
+    source_keys = {**seen.source_keys, relation.name: key_of(seen.catalog.tables[relation.name])}
+    key, checked = _keys(model, source_keys, spec)
+    if (key, checked) != (seen.key, seen.checked):
+        return None
+    below = frozenset(name for name, _ in apart.groups.leaves)
+    over = replace(
+        seen, model=model, source_keys=source_keys, partials=None, expected_key=None,
+        state=State(relation.name, of, seen, below, changed),
+    )  # fmt: skip
+    return _completed(over, spec, engine)
+
+
+def _completed(seen: Seen, spec: Spec, engine: Engine) -> Seen:
+    """With what follows from all the rest."""
+    by_row = seen.key is None and spec.changelog_mode is ChangelogMode.AUTO
+    expected = _expected_key(seen, spec) if by_row else None
     return replace(seen, partials=_partials(seen, engine), expected_key=expected)
 
 

@@ -15,11 +15,12 @@ from dataclasses import replace
 from ..algebra.clock import WATERMARK
 from ..algebra.nodes import AsOf, Time
 from ..changes.additive import Own
+from ..changes.apart import Apart
 from ..changes.change_plan import ChangePlan
 from ..changes.emitted import next_instant
 from ..changes.partials import HELD, Partials
 from ..dialect import SqlglotError, print_sql
-from ..errors import Bug, Refusal
+from ..errors import Bug, DynamicTableError, Refusal, TargetError
 from ..names import aside
 from ..reading.relations import Kind
 from ..reading.sources import pinned
@@ -47,13 +48,36 @@ from .held import NotKept, name_of
 from .history import Commit, now, read_commit
 from .incremental import Incremental
 from .layout import taking_its_place
-from .ledger import ADDITIVE, CREATE, KEYED, NO_OP, RECOMPUTE, REWRITE, TOP, Consumed, Entry, HeldRows
-from .look import KEY_PROPERTY, Seen, is_large, look
+from .ledger import (
+    ADDITIVE,
+    CREATE,
+    KEYED,
+    NO_OP,
+    RECOMPUTE,
+    REWRITE,
+    TOP,
+    Consumed,
+    Entry,
+    HeldRows,
+    StateTable,
+)
+from .look import KEY_PROPERTY, Seen, is_large, look, over_state
 from .measure import Measure
 from .outcome import Code, Outcome
 from .rows_met import RowsMet
 from .sources import Change, are_few, enabling, grown, with_change_feed
 from .spec import ChangelogMode, RefreshMode, Spec
+from .state_table import (
+    ROWS_EACH,
+    changed_since,
+    dropped,
+    is_dear,
+    maintained_as,
+    state_of,
+    text_of,
+    to_begin,
+    why_slow,
+)
 from .temporal_plans import MANY_ROWS, Technique, among_versions, choose
 from .unchanged import asked, is_plain, up_to_date
 from .upkeep import keep_up
@@ -88,10 +112,11 @@ def refresh(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) 
     started = time.monotonic()
     try:
         with engine.steady():
-            if not until and (outcome := up_to_date(spec, engine)) is not None:
+            if (outcome := up_to_date(spec, engine, until or {})) is not None:
                 return replace(outcome, seconds=time.monotonic() - started)
-            seen = look(spec, engine, until)
-            run = Refresh(spec, engine, seen)
+            began = now()
+            seen, ended = _over_state(look(spec, engine, until), spec, engine)
+            run = Refresh(spec, engine, seen, began=began, ended=ended)
             decision = decide(seen, spec, engine)
             with engine.reading(read_at_most(seen, decision.changes)):
                 outcome = run.carry_out(decision)
@@ -109,25 +134,58 @@ def refresh(spec: Spec, engine: Engine, until: Mapping[str, int] | None = None) 
     )
 
 
-class Refresh:
-    """The state of one refresh. measure: what is asked about what was computed; table, version: the target's complete
-    name, and its version once refreshed; unkept: what the ledger was found not to be able to keep rows of."""
+def _over_state(seen: Seen, spec: Spec, engine: Engine) -> tuple[Seen, StateTable | None]:
+    """With the state table that the ledger says there is, brought up to what was seen of its sources; or without it,
+    and the one that does not pay."""
+    apart = state_of(seen, spec)
+    if apart is None:
+        return seen, None
+    changed = changed_since(seen, engine)
+    if is_dear(seen, changed):
+        return seen, seen.entry.state if seen.entry is not None else None
+    state = maintained_as(apart, spec)
+    try:
+        made = _refreshed(state, apart, seen, engine)
+    except TargetError:
+        # Somebody else wrote to it, which nobody has to mend by hand: it holds nothing of its own.
+        made = _refreshed(replace(state, full_refresh=True), apart, seen, engine)
+    there = (made.table, made.version)
+    return over_state(seen, spec, engine, apart, text_of(apart), there, changed) or seen, None
 
-    def __init__(self, spec: Spec, engine: Engine, seen: Seen, measure: Measure | None = None) -> None:
+
+def _refreshed(state: Spec, apart: Apart, seen: Seen, engine: Engine) -> Outcome:
+    """A state table, brought up to what was seen of its sources."""
+    return refresh(state, engine, {source: seen.catalog.tables[source].version for source, _ in apart.groups.leaves})
+
+
+class Refresh:
+    """The state of one refresh. began: when, by the ledger's clock; measure: what is asked about what was computed;
+    table, version: the target's complete name, and its version once refreshed; unkept: what the ledger was found not to
+    be able to keep rows of; begun: whether it is the first over a state table; ended: the one that
+    is done without from now on."""
+
+    def __init__(
+        self, spec: Spec, engine: Engine, seen: Seen, measure: Measure | None = None, *, began: int | None = None,
+        ended: StateTable | None = None,
+    ) -> None:  # fmt: skip
         self.spec, self.engine, self.measure = spec, engine, measure or Measure(engine)
-        self.target, self.catalog, self.model = seen.target, seen.catalog, seen.model
+        self._see(seen)
         if self.target is not None:
             self.table, self.version = self.target.name, self.target.version
+        self.notes: list[str] = []
+        self.altered: tuple[str, ...] = ()
+        self.started = now() if began is None else began
+        self.share: float | None = None
+        self.met: RowsMet | None = None
+        self.begun, self.ended = False, ended
+        known = seen.entry.partials if seen.entry is not None else None
+        self.unkept = known if known is not None and known.rows is None else None
+
+    def _see(self, seen: Seen) -> None:
+        self.target, self.catalog, self.model = seen.target, seen.catalog, seen.model
         self.key, self.checked = seen.key, seen.checked
         self.definition, self.position, self.seen = seen.definition, seen.position, seen
         self.clock, self.newest = seen.clock, seen.newest
-        self.notes: list[str] = []
-        self.altered: tuple[str, ...] = ()
-        self.started = now()
-        self.share: float | None = None
-        self.met: RowsMet | None = None
-        known = seen.entry.partials if seen.entry is not None else None
-        self.unkept = known if known is not None and known.rows is None else None
 
     def carry_out(self, decision: Decision) -> Outcome:
         self.notes.extend(decision.layout.notes)
@@ -147,8 +205,12 @@ class Refresh:
             return self._unchanged(entry)
         if decision.code is Code.RECOMPUTE:
             assert decision.reason is not None
-            doing = self._rewrite if decision.rewrite else self._recompute
-            return doing(entry, decision.reason)
+            if decision.rewrite:
+                return self._anew(entry, decision.reason, decision.changes)
+            return self._recompute(entry, decision.reason)
+        slow = why_slow(self.seen, changed_rows(self.seen, decision.changes)) if self.ended is None else None
+        if slow is not None and (outcome := self._begin(entry, slow, decision.changes)) is not None:
+            return outcome
         return self._incremental(entry, decision.changes, clock_moved=decision.clock_moved)
 
     def next_due(self) -> float | None:
@@ -170,6 +232,11 @@ class Refresh:
 
     def _unchanged(self, entry: Entry) -> Outcome:
         """Nothing to read. Versions that moved without data (OPTIMIZE, properties) are consumed at the next change."""
+        below = self.seen.state.below if self.seen.state is not None else frozenset()
+        if any(entry.sources[n].version != self.catalog.tables[n].version for n in below if n in entry.sources):
+            # What changed of them changed no group.
+            new = self._entry(NO_OP, None, entry.generation, entry.sequence + 1, self._base(), 0)
+            self._commit(touch(self.spec.target), replace(new, partials=entry.partials))
         return Outcome(Code.NO_CHANGE, NO_OP, sources=self._versions(entry), **self._said())
 
     # ---- doing
@@ -230,6 +297,41 @@ class Refresh:
         """Whether a difference can be told by a column: rows are counted, and those of a key are looked up."""
         return problems.comparable(data_type) if name in (self.key or ()) else problems.countable(data_type)
 
+    def _anew(self, entry: Entry, reason: str, changes: Mapping[str, Change]) -> Outcome:
+        """The table written anew because that takes less than bringing it up to these changes. If these are few, it is
+        over a state table from now on, so that the next ones take less, or without the one that saved too little."""
+        state = self.seen.state
+        if state is not None and state.changed is not None and state.changed.share < costs.LITTLE:
+            self._see(state.alone)
+            self.ended = entry.state
+        elif self.ended is None and (outcome := self._begin(entry, reason, changes)) is not None:
+            return outcome
+        return self._rewrite(entry, reason)
+
+    def _begin(self, entry: Entry, reason: str, changes: Mapping[str, Change]) -> Outcome | None:
+        """The table written anew over a state table that is made for it; None if there is none to be made, or it has
+        too many groups to be of use."""
+        changed = changed_rows(self.seen, changes)
+        apart = to_begin(self.seen, self.spec, self.engine, changed)
+        if apart is None or changed is None:
+            return None
+        state, of = maintained_as(apart, self.spec), text_of(apart)
+        try:
+            made = _refreshed(replace(state, full_refresh=True), apart, self.seen, self.engine)
+        except DynamicTableError as error:
+            self.notes.append(f"it would take less with {state.target} beside it, which cannot be made: {error.what}")
+            return None
+        there = (made.table, made.version)
+        over = over_state(self.seen, self.spec, self.engine, apart, of, there, changed)
+        if over is None or made.rows_inserted * ROWS_EACH > changed.of:
+            self.engine.write(dropped(made.table), {})
+            self.ended = StateTable(of, made.table, Past())
+            return None
+        self._see(over)
+        self.begun = True
+        said = f"from now on it is made from {made.table}, which is kept beside it"
+        return self._rewrite(entry, f"{reason}; {said}")
+
     def _rewrite(self, entry: Entry, reason: str) -> Outcome:
         """The whole query again, in place of all rows of the table."""
         # What was read before it was known to be too much says nothing of the next time.
@@ -241,6 +343,9 @@ class Refresh:
         if self.share is None and entry.technique == REWRITE:
             # Nobody looked this time.
             self.share = entry.share
+        if self.seen.state is not None:
+            # It is set beside what computing the table without a state table takes.
+            new = replace(new, started=0)
         statement = overwrite(self.spec.target, query, [n for n, _ in self.model.columns])
         _, commit = self._write(statement, replace(new, share=self.share), WHOLE)
         return Outcome(
@@ -262,10 +367,11 @@ class Refresh:
         # A change plan may read the table itself, as it is before the refresh.
         spans[self.target.name] = Span(self.target.version, self.target.version)
         self._read_ahead(changes)
+        dear = False
         try:
             lost = work.read_feeds()
             if lost is not None:
-                return self._recompute(entry, accepted(lost, self.spec))
+                return self._recompute(entry, accepted(lost, self.spec, self.seen))
             if not work.changed:
                 new = self._entry(NO_OP, None, entry.generation, entry.sequence + 1, self._base(), 0)
                 new = replace(new, partials=entry.partials)
@@ -287,18 +393,18 @@ class Refresh:
                 work.forget(but_feeds=True)
                 return self._by_change(entry, work, changed, renderer, spans)
         except Dearer as found:
-            again, why = self._rewrite, str(found)
+            dear, again, why = True, self._recompute, str(found)
         except NotHeld as found:
             again, why = self._recompute, f"the table does not hold what its query has just lost ({found.why})"
         except SqlError as error:
             lost = work.lost_by(error)
-            reason = accepted(lost, self.spec) if lost is not None else problems.beyond_spark(error)
+            reason = accepted(lost, self.spec, self.seen) if lost is not None else problems.beyond_spark(error)
             if reason is None:
                 raise
             again, why = self._recompute, reason
         finally:
             work.forget()
-        return again(entry, why)
+        return self._anew(entry, why, work.changes) if dear else again(entry, why)
 
     def _by_change(
         self,
@@ -420,8 +526,19 @@ class Refresh:
             found = Entry.read(commit.user_metadata)
             if found is not None and found.refresh == entry.refresh:
                 self.table, self.version = table.name, version
+                self._leave_state(entry)
                 return commit
         raise problems.raced(self.spec)
+
+    def _leave_state(self, entry: Entry) -> None:
+        """Drops the state table that the table was made from before, and is not any more."""
+        known = self.seen.entry.state if self.seen.entry is not None else None
+        if known is not None and known.ended is None and (entry.state is None or entry.state.ended is not None):
+            try:
+                self.engine.write(dropped(known.table), {})
+            except SqlError as error:
+                # What it was for is done, and committed.
+                self.notes.append(f"{known.table} is not needed any more, and cannot be dropped: {error}")
 
     def _check_unique(self, query: str) -> None:
         rows = self.measure.examples(query)
@@ -458,23 +575,39 @@ class Refresh:
     def _entry(
         self, technique: str, reason: str | None, generation: str, sequence: int, base: int, rows_in: int | None
     ) -> Entry:
-        sources = {n: Consumed(t.id, t.version) for n in self.model.sources if (t := self.catalog.delta(n)) is not None}
+        read = dict.fromkeys((*self.seen.sources, *self.model.sources))
+        sources = {n: Consumed(t.id, t.version) for n in read if (t := self.catalog.delta(n)) is not None}
         return Entry(
             sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in,
             self.clock, self._recorded(), self.newest, self._asked(), self.started, size_of_sources(self.seen),
             self._held(), past=self._past(), partials=self.unkept if base >= 0 else None,
             expected_key=self.seen.expected_key if technique not in (CREATE, REWRITE) else None,
+            state=self._state(sequence),
         )  # fmt: skip
+
+    def _state(self, sequence: int) -> StateTable | None:
+        state, known = self.seen.state, self.seen.entry.state if self.seen.entry is not None else None
+        if state is not None and self.begun:
+            return StateTable(state.of, state.table, self.position.past if self.position is not None else Past())
+        if state is not None:
+            return known
+        if self.ended is not None:
+            return replace(self.ended, ended=sequence)
+        return known if known is not None and known.ended is not None else None
 
     def _asked(self) -> str:
         # What there was to say is said at every refresh.
         return asked(self.spec, self.seen.settings) if is_plain(self.seen, self.spec) and not self.notes else ""
 
     def _past(self) -> Past:
-        """What this query took so far."""
+        """What this query took so far: over a state table, or without one."""
         position = self.position
         if position is None or position.entry is None or position.entry.definition != self.definition:
             return Past()
+        if self.begun:
+            return Past(anew=position.past.anew)
+        if self.ended is not None and position.entry.state is not None and position.entry.state.ended is None:
+            return position.entry.state.alone
         return position.past
 
     def _recorded(self) -> str:
@@ -493,7 +626,7 @@ class Refresh:
         before = entry.sources if entry is not None else {}
         return {
             n: (before[n].version if n in before else None, t.version)
-            for n in self.model.sources
+            for n in self.seen.sources
             if (t := self.catalog.delta(n)) is not None
         }
 

@@ -5,6 +5,7 @@ Most tables of most runs are. Reading the SELECT would take longer than looking 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
@@ -38,8 +39,8 @@ def _release() -> str:
     return version("dbt-spark-dynamic")
 
 
-def up_to_date(spec: Spec, engine: Engine) -> Outcome | None:
-    """That there is nothing to do; None where that has to be looked into."""
+def up_to_date(spec: Spec, engine: Engine, until: Mapping[str, int]) -> Outcome | None:
+    """That there is nothing to do; None where that has to be looked into. until: as `refresh` has it."""
     target = None if spec.full_refresh or spec.deterministic else engine.glance(spec.target)
     if target is None:
         return None
@@ -51,7 +52,10 @@ def up_to_date(spec: Spec, engine: Engine) -> Outcome | None:
         return None
     for name, then in entry.sources.items():
         now = engine.glance(name)
-        if now is None or (now.id, now.version) != (then.id, then.version):
+        if now is None or (now.id, until.get(name, now.version)) != (then.id, then.version):
             return None
-    versions: dict[str, tuple[int | None, int]] = {n: (c.version, c.version) for n, c in entry.sources.items()}
+    versions = dict[str, tuple[int | None, int]]()
+    for name, then in entry.sources.items():
+        if entry.state is None or name != entry.state.table:
+            versions[name] = (then.version, then.version)
     return Outcome(Code.NO_CHANGE, NO_OP, sources=versions, table=target.name, version=target.version)

@@ -25,14 +25,17 @@ from ..commit.decide import (
 )
 from ..commit.engine import Engine, SqlError
 from ..commit.ledger import CREATE, RECOMPUTE, REWRITE, ExpectedKey
-from ..commit.look import Seen, look
+from ..commit.look import Seen, look, over_state
 from ..commit.outcome import Code
 from ..commit.sources import are_few, grown
 from ..commit.spec import ChangelogMode, Spec
+from ..commit.state_table import changed_since, maintained_as, state_of, text_of
 from ..errors import DynamicTableError, Refusal
 from ..pipeline import Model
 from ..reading.relations import Kind
 from .rehearsal import Case, Rehearsed, rehearse
+
+_NO_CHANGE = "NO CHANGE"
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ class Explanation:
     """next_run: what the next run would do; stopped: the error it would stop with instead; steps: the algebra, empty
     where the SELECT is refused; key: what rows are merged by, and where it comes from; changelog: the same of how
     changes reach the table; techniques: cheapest first; rehearsed: what would be sent to Spark, by case;
-    results: when those of windows are made, empty where they are what the rows are at any time."""
+    results: when those of windows are made, empty where they are what the rows are at any time; state: the table of
+    groups that it is made from, which every run brings up to date before; None without one."""
 
     target: str
     place: str
@@ -84,19 +88,20 @@ class Explanation:
     rehearsed: tuple[Rehearsed, ...]
     assumed: bool
     results: str = ""
+    state: Explanation | None = None
 
 
 def explain(spec: Spec, engine: Engine) -> Explanation:
     """Writes nothing, and computes nothing. Raises DynamicTableError for what no refresh can be made of."""
     try:
-        seen = look(spec, engine)
+        seen, state = _over_state(look(spec, engine), spec, engine)
         decision, stopped = _decision(seen, spec, engine)
         node, cases = seen.model.node, _cases(seen, spec, engine, decision)
         shape = seen.plan(frozenset(seen.model.sources)) if node is not None else None
         return Explanation(
             target=spec.target,
             place=spec.place,
-            next_run=_next_run(decision, seen, spec),
+            next_run=_next_run(decision, seen, spec, state),
             stopped=stopped,
             refusal=seen.model.refusal,
             steps=_steps(seen.model, shape) if shape is not None else (),
@@ -107,9 +112,23 @@ def explain(spec: Spec, engine: Engine) -> Explanation:
             rehearsed=(*_chosen_anew(seen, spec, engine, decision), *cases),
             assumed=not (decision.changes or decision.clock_moved),
             results=results_made(spec.emission) if spec.emission is not None else "",
+            state=state,
         )
     except SqlError as error:
         raise problems.explained(error, spec) from error
+
+
+def _over_state(seen: Seen, spec: Spec, engine: Engine) -> tuple[Seen, Explanation | None]:
+    """With the state table as it is now."""
+    apart = state_of(seen, spec)
+    if apart is None:
+        return seen, None
+    state = maintained_as(apart, spec)
+    if (table := engine.table(state.target)) is None:
+        return seen, None
+    there, changed = (table.name, table.version), changed_since(seen, engine)
+    over = over_state(seen, spec, engine, apart, text_of(apart), there, changed)
+    return (seen, None) if over is None else (over, explain(state, engine))
 
 
 def results_made(emission: Emission) -> str:
@@ -155,13 +174,15 @@ def _decision(seen: Seen, spec: Spec, engine: Engine) -> tuple[Decision, str | N
     return decision, None
 
 
-def _next_run(decision: Decision, seen: Seen, spec: Spec) -> str:
+def _next_run(decision: Decision, seen: Seen, spec: Spec, state: Explanation | None) -> str:
     if decision.code is Code.CREATED:
         return f"CREATED, because {decision.reason or 'there is no such table yet'}"
     if decision.code is Code.RECOMPUTE:
         return f"RECOMPUTE, because {decision.reason}"
+    if decision.code is Code.NO_CHANGE and state is not None and not state.next_run.startswith(_NO_CHANGE):
+        return f"by what changes of {state.target}: {state.next_run}"
     if decision.code is Code.NO_CHANGE:
-        return "NO CHANGE, because no source has new data"
+        return f"{_NO_CHANGE}, because no source has new data"
     because = [f"{len(decision.changes)} of {len(seen.model.sources)} sources changed"] if decision.changes else []
     because += ["the clock moved"] if decision.clock_moved else []
     return f"INCREMENTAL, because {' and '.join(because)}{_weighed(decision, seen, spec)}"

@@ -38,6 +38,9 @@ def sections(e: Explanation) -> list[Section]:
     found.append(Section("Changelog", e.changelog))
     if e.results:
         found.append(Section("Results of windows are made", e.results))
+    if e.state is not None:
+        about = f"{e.state.target}, which each run brings up to date before: {e.state.next_run}\n{tree(e.state.steps)}"
+        found.append(Section("Made from groups that are kept beside it", about))
     found.append(Section("Sources", _sources(e)))
     found.append(Section("Techniques that the plan allows", _aligned([(t.name, t.when, t.cost) for t in e.techniques])))
     if e.rehearsed and e.assumed:

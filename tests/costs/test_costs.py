@@ -32,6 +32,7 @@ from dbt_spark_dynamic.commit.costs import (
     changed_of,
     dear_at_sight,
     expected,
+    saves_nothing,
     why_anew,
 )
 
@@ -225,3 +226,18 @@ def test_a_timing_that_cannot_be_is_left_out() -> None:
     """Of two clocks that do not agree, or of sources whose size nothing said."""
     past = Past(Took(5.0, 100, 1.0))
     assert past.then(Took(-1.0, 100, 1.0), anew=True) == past == past.then(Took(3.0, 0, 0.5), anew=False)
+
+
+def test_a_state_table_that_saves_nothing() -> None:
+    """With about as many changed rows, it takes longer than without one, by change or anew."""
+    alone = Past(Took(20.0, 1000, 1.0), (Took(10.0, 1000, 0.001), Took(30.0, 1000, 0.1)))
+    dearer_alone = Past(alone.anew, (Took(90.0, 1000, 0.001),))
+
+    def saves(over: float, *, without: Past = alone, share: float = 0.001) -> bool:
+        past = Past(alone.anew, (Took(over, 1000, 0.001),))
+        return not saves_nothing(past, without, 1000, Changed(5_000, 5_000_000, share), BY_KEY)
+
+    assert saves(9.0) and not saves(11.0)
+    assert saves(19.0, without=dearer_alone) and not saves(21.0, without=dearer_alone)
+    assert not saves(21.0, without=Past(alone.anew))
+    assert saves(11.0, share=1e-6) and saves(11.0, share=LITTLE)

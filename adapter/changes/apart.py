@@ -1,0 +1,66 @@
+"""q(R) = f(γ(R)): the groups that a model is made of, kept in a table of their own.
+
+A model that compares sums with one another, takes the largest of many, or asks other tables by them shows what it makes
+of γ(R), and not γ(R): to make one row again may take all groups, and these all of R. With their rows in a table that is
+maintained by its own change (additive.py), the model is f of that table and whatever else it reads, and its change is
+f's by the laws for f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from sqlglot import exp
+
+from ..algebra.expressions import Expr, column
+from ..algebra.nodes import Aggregate, Node, Project, Scan, Window, walk
+from ..algebra.transform import rebuild
+from ..names import free_name
+from .additive import projected
+
+ROWS = Expr.of(exp.Count(this=exp.Star()))
+
+COLUMN = "c{}"
+"""The columns of such a table: c0, c1, … in the order of those of γ, whose own names may be none that a table can
+have."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """groups: γ, an aggregation in the model."""
+
+    model: Node
+    groups: Aggregate
+
+    @cached_property
+    def content(self) -> Node:
+        """What the table holds: γ, and the number of rows of each group, by which it is seen that a group has gone."""
+        counted = any(e == ROWS for _, e in self.groups.aggregates)
+        number = () if counted else ((free_name("rows", {c.lower() for c in self.groups.columns}), ROWS),)
+        groups = replace(self.groups, aggregates=(*self.groups.aggregates, *number))
+        return Project(groups, tuple((COLUMN.format(i), column(c)) for i, c in enumerate(groups.columns)))
+
+    @property
+    def _names(self) -> list[tuple[str, str]]:
+        return [(COLUMN.format(i), name) for i, name in enumerate(self.groups.columns)]
+
+    def over(self, table: str) -> Node:
+        """f: the model over the table of that name."""
+        there = Scan(table, "groups", tuple((old, new) for new, old in self._names))
+        return rebuild(self.model, lambda node: there if node == self.groups else node)
+
+
+def all_apart(model: Node) -> Iterator[Apart]:
+    """Of every aggregation that may be kept so: it has groups, of rows that no group is needed for, and is not all that
+    the model is."""
+    root = projected(model)
+    seen: list[Node] = []
+    for node in walk(model):
+        if not (isinstance(node, Aggregate) and node.groups and node.aggregates) or node in seen:
+            continue
+        seen.append(node)
+        below = any(isinstance(n, Aggregate | Window) for n in walk(node.child))
+        if not below and (root is None or root[0] != node):
+            yield Apart(model, node)

@@ -1,0 +1,102 @@
+"""A model means the same over a table of the groups that it is made of, and changes as that table does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbt_spark_dynamic.algebra.evaluate import Bag, Table, World, evaluate
+from dbt_spark_dynamic.algebra.expressions import Expr, column
+from dbt_spark_dynamic.algebra.nodes import Aggregate, Filter, Join, JoinKind, Node, Project, Scan, Time, scans, walk
+from dbt_spark_dynamic.changes.apart import Apart, all_apart
+from dbt_spark_dynamic.changes.derivation import Derivation
+from dbt_spark_dynamic.changes.differentiate import change
+from dbt_spark_dynamic.dialect import parse_expression
+
+from .carrying_out import difference, meaning, signed
+from .plans import Size, grouped_joins, plans, plans_over_groups
+from .states import Script, State, fed, scripts, world
+
+STATE = "s.model__state"
+
+MODELS = st.one_of(plans_over_groups(), grouped_joins(), plans(Size(nodes=7)))
+
+
+def over_states(apart: Apart, before: State, after: State) -> World:
+    """With the table of the groups as it is before, after, and now."""
+    names = apart.content.columns
+    then, now = (Table(names, meaning(apart.content, state)) for state in (before, after))
+    found = world(before, after)
+    states = {(STATE, Time.BEFORE): then, (STATE, Time.AFTER): now, (STATE, Time.UNDATED): now}
+    return replace(found, tables={**found.tables, **states})
+
+
+@given(MODELS, scripts(refreshes=1))
+def test_a_model_is_what_it_is_over_its_groups(model: Node, script: Script) -> None:
+    for state in script.states:
+        for apart in all_apart(model):
+            over = apart.over(STATE)
+            assert over.columns == model.columns
+            assert evaluate(over, over_states(apart, state, state)) == meaning(model, state)
+
+
+@given(MODELS, scripts(refreshes=1))
+def test_its_change_is_told_of_that_of_its_groups(model: Node, script: Script) -> None:
+    ((before, after, touched),) = script.refreshes
+    for apart in all_apart(model):
+        states = over_states(apart, before, after)
+        d = Derivation(apart.over(STATE), touched | {STATE})
+        delta = change(d.model, d)
+        of_groups = _weighted(difference(*(meaning(apart.content, state) for state in (after, before))))
+        places = [apart.content.columns.index(c) for c in d.feeds[STATE].columns]
+        shown = Counter[tuple[object, ...]]()
+        for (*row, weight), copies in of_groups.items():
+            shown[(*(row[p] for p in places), weight)] += copies
+        named: Mapping[str, Bag] = {f.name: fed(f, before, after) for f in d.feeds.values() if f.source != STATE}
+        now = replace(states, named={**named, d.feeds[STATE].name: shown})
+        for b in d.bindings:
+            now = replace(now, named={**now.named, b.name: evaluate(b.node, now)})
+        assert signed(evaluate(delta, now)) == difference(meaning(model, after), meaning(model, before))
+
+
+def _weighted(change: Counter) -> Bag:
+    return Counter({(*row, weight): 1 for row, weight in change.items()})
+
+
+GROUPS = Aggregate(
+    Scan("s.a", "a", (("k", "k"), ("x", "x"))), (("k", column("k")),), (("n", Expr.of(parse_expression("COUNT(*)"))),)
+)
+
+
+def test_equal_groups_are_one_table() -> None:
+    """The largest group, by a join with the maximum of all."""
+    most = Aggregate(Project(GROUPS, (("m", column("n")),)), (), (("m", Expr.of(parse_expression("MAX(m)"))),))
+    model = Join(GROUPS, most, ((column("n"), column("m"), False),), None, JoinKind.INNER)
+    (apart,) = all_apart(model)
+    assert [scan.source for scan in scans(apart.over(STATE))] == [STATE, STATE]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GROUPS,
+        Project(GROUPS, (("n", column("n")),)),
+        Aggregate(GROUPS.child, (), GROUPS.aggregates),
+        Aggregate(GROUPS.child, GROUPS.groups, ()),
+        Filter(GROUPS.child, Expr.of(parse_expression("k > 1"))),
+    ],
+)
+def test_what_is_all_that_the_table_is_or_has_no_groups_is_not_kept_apart(model: Node) -> None:
+    assert list(all_apart(model)) == []
+
+
+def test_only_the_innermost_groups_are() -> None:
+    above = Aggregate(GROUPS, (("n", column("n")),), (("m", Expr.of(parse_expression("COUNT(*)"))),))
+    model = Filter(above, Expr.of(parse_expression("m > 1")))
+    assert [apart.groups for apart in all_apart(model)] == [GROUPS]
+    assert sum(isinstance(n, Aggregate) for n in walk(model)) == 2
