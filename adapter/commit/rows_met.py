@@ -104,8 +104,9 @@ class RowsMet:
             by = {(self._feed(f), c): frozenset(self._feeds[f].columns) for f, c in found.by}
             table = self.tables[place.source]
             found.asked = Asked(
-                self.who, f"{table.path} {table.id}", self._version(place), place.column, frozenset(found.columns), by
-            )
+                self.who, f"{table.path} {table.id}", self._version(place), place.column, frozenset(found.columns), by,
+                found.slow,
+            )  # fmt: skip
             if (others := self._shared.wish(found.asked, self._changed(found.by))) is not None:
                 found.others = others
                 self._asking[place] = found

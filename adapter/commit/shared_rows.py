@@ -42,7 +42,8 @@ Feed = tuple[str, int, int]
 class Asked:
     """What a model asks of a table for one refresh. table: which it is, the same for all who read it, and version;
     column: of the table; columns: that are needed of the rows; by: the columns of feeds that have the values, each with
-    the columns by which that feed was netted, since a row that changed in others may not be in it."""
+    the columns by which that feed was netted, since a row that changed in others may not be in it; slow: whether the
+    model does with all rows of the table what takes longer than to read them, where it reads them itself."""
 
     who: str
     table: str
@@ -50,6 +51,7 @@ class Asked:
     column: str
     columns: frozenset[str]
     by: Mapping[tuple[Feed, str], frozenset[str]]
+    slow: bool = False
 
     @property
     def place(self) -> tuple[str, str]:
@@ -152,7 +154,9 @@ class SharedRows:
                 return kept.rows
             if read is None:
                 return None
-            if (kept is not None and self._reads_itself(asked)) or (found := read(kept is not None)) is None:
+            if (kept is not None and not asked.slow and self._reads_itself(asked)) or (
+                found := read(kept is not None)
+            ) is None:
                 return None
             self._store.put(engine, asked.key, found, most_rows=MOST_ROWS, most=MOST_RELATIONS)
             return found.rows

@@ -31,9 +31,12 @@ class Session:
         self.released.append(lent)
 
 
-def asked(who: str, columns: str, *, version: int = 2, by: str = "k", netted: str = "k", table: str = "items") -> Asked:
+def asked(
+    who: str, columns: str, *, version: int = 2, by: str = "k", netted: str = "k", table: str = "items",
+    slow: bool = False,
+) -> Asked:  # fmt: skip
     of = {(FEED, c): frozenset(netted) for c in by}
-    return Asked(who, table, version, "k", frozenset(columns), of)
+    return Asked(who, table, version, "k", frozenset(columns), of, slow)
 
 
 def pin(rows: SharedRows, session: Session, wanted: Asked, among: bool = False) -> int | None:
@@ -80,6 +83,15 @@ def test_every_second_that_needs_more_reads_for_all() -> None:
     assert session.read == ["abk", "abcdk", "abcdefk"] and session.again == [False, True, True]
     assert session.released == ["abk", "keys", "abcdk", "keys"]
     assert pin(rows, session, asked("c", "kc")) == 10 and session.borrowed == ["abcdefk"]
+
+
+def test_what_takes_longer_than_reading_is_done_with_rows_that_are_met() -> None:
+    """A model that filters all rows by patterns where it reads them itself reads them for all instead."""
+    rows, session = SharedRows(), Session()
+    for which in "abc":
+        rows.wish(asked(which, "k" + which, slow=which == "c"), 5)
+    assert pin(rows, session, asked("a", "ka")) == 10
+    assert pin(rows, session, asked("c", "kcd", slow=True)) == 10 and session.again == [False, True]
 
 
 @pytest.mark.parametrize("more", [{"by": "kx"}, {"netted": "ky"}])
