@@ -4,8 +4,9 @@ A refresh brings it up to the sources first, in a commit of its own, and then th
 table has the versions of both: what it was made from, and what that was made from. A process that dies between the two
 leaves a state table that is ahead of what the ledger says; the next refresh reads what changed of it since.
 
-It is begun where a refresh by change takes about as long as computing the table anew although little changed, so that
-trying it costs little, and given up where refreshes take longer with it than they took without.
+It is begun where a refresh by change takes about as long as computing the table anew although little changed, and given
+up where it turns out to have too many rows, or refreshes take longer with it than they took without. Trying it costs
+what computing the groups takes; it is not tried again soon.
 """
 
 from __future__ import annotations
