@@ -42,13 +42,9 @@ class Apart:
         groups = replace(self.groups, aggregates=(*self.groups.aggregates, *number))
         return Project(groups, tuple((COLUMN.format(i), column(c)) for i, c in enumerate(groups.columns)))
 
-    @property
-    def _names(self) -> list[tuple[str, str]]:
-        return [(COLUMN.format(i), name) for i, name in enumerate(self.groups.columns)]
-
     def over(self, table: str) -> Node:
         """f: the model over the table of that name."""
-        there = Scan(table, "groups", tuple((old, new) for new, old in self._names))
+        there = Scan(table, "groups", tuple(zip(self.groups.columns, self.content.columns, strict=False)))
         return rebuild(self.model, lambda node: there if node == self.groups else node)
 
 
@@ -56,11 +52,7 @@ def all_apart(model: Node) -> Iterator[Apart]:
     """Of every aggregation that may be kept so: it has groups, of rows that no group is needed for, and is not all that
     the model is."""
     root = projected(model)
-    seen: list[Node] = []
-    for node in walk(model):
-        if not (isinstance(node, Aggregate) and node.groups and node.aggregates) or node in seen:
-            continue
-        seen.append(node)
+    for node in dict.fromkeys(n for n in walk(model) if isinstance(n, Aggregate) and n.groups and n.aggregates):
         below = any(isinstance(n, Aggregate | Window) for n in walk(node.child))
         if not below and (root is None or root[0] != node):
             yield Apart(model, node)

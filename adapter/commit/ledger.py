@@ -116,6 +116,11 @@ class Entry:
     refresh: str = field(default_factory=lambda: uuid.uuid4().hex)
     format: int = LEDGER_FORMAT
 
+    @property
+    def read_by_select(self) -> Mapping[str, Consumed]:
+        """The sources without the state table."""
+        return {n: c for n, c in self.sources.items() if self.state is None or n != self.state.table}
+
     def settings(self) -> dict[str, str]:
         """The session settings under which the refresh's one write must run."""
         metadata = json.dumps({LEDGER: asdict(self)}, separators=(",", ":"), sort_keys=True)

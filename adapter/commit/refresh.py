@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from ..algebra.clock import WATERMARK
 from ..algebra.nodes import AsOf, Time
@@ -367,7 +368,6 @@ class Refresh:
         # A change plan may read the table itself, as it is before the refresh.
         spans[self.target.name] = Span(self.target.version, self.target.version)
         self._read_ahead(changes)
-        dear = False
         try:
             lost = work.read_feeds()
             if lost is not None:
@@ -393,7 +393,7 @@ class Refresh:
                 work.forget(but_feeds=True)
                 return self._by_change(entry, work, changed, renderer, spans)
         except Dearer as found:
-            dear, again, why = True, self._recompute, str(found)
+            again, why = partial(self._anew, changes=work.changes), str(found)
         except NotHeld as found:
             again, why = self._recompute, f"the table does not hold what its query has just lost ({found.why})"
         except SqlError as error:
@@ -404,7 +404,7 @@ class Refresh:
             again, why = self._recompute, reason
         finally:
             work.forget()
-        return self._anew(entry, why, work.changes) if dear else again(entry, why)
+        return again(entry, why)
 
     def _by_change(
         self,

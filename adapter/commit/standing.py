@@ -64,9 +64,7 @@ def lags(name: str, engine: Engine) -> list[Lag]:
 
 def _lags(name: str, engine: Engine) -> Iterator[Lag]:
     target, entry = _ledger(name, engine)
-    for source, consumed in entry.sources.items():
-        if entry.state is not None and source == entry.state.table:
-            continue
+    for source, consumed in entry.read_by_select.items():
         now = engine.table(print_sql(table(source)))
         if now is None:
             continue

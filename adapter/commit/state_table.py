@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..algebra.keys import unique_key
+from ..algebra.nodes import Node
+from ..algebra.transform import remembered
 from ..changes.additive import Own, adds_up
 from ..changes.apart import Apart, all_apart
 from ..dialect import print_sql
@@ -55,13 +57,13 @@ def state_of(seen: Seen, spec: Spec) -> Apart | None:
 
 def text_of(apart: Apart) -> str:
     """The same for equal ones."""
-    return digest(_query(apart))
+    return digest(_query(apart.content))
 
 
 def maintained_as(apart: Apart, spec: Spec) -> Spec:
     """The state table as a dynamic table."""
     return replace(
-        spec, target=beside(spec.target, STATE_SUFFIX), sql=_query(apart), properties={STATE_OF: spec.target},
+        spec, target=beside(spec.target, STATE_SUFFIX), sql=_query(apart.content), properties={STATE_OF: spec.target},
         layout="", partition_by=(), cluster_by=(), location="", constraints={}, unique_key=(), full_refresh=False,
         refresh_mode=RefreshMode.AUTO, changelog_mode=ChangelogMode.AUTO, on_schema_change=SchemaChange.IGNORE,
         on_configuration_change=ConfigurationChange.APPLY, may_rebuild=True, sink_by_key=False, is_read=True,
@@ -144,5 +146,6 @@ def _can_be_kept(apart: Apart, seen: Seen, spec: Spec, engine: Engine) -> bool:
     return there is None or (there.properties or {}).get(STATE_OF) == spec.target
 
 
-def _query(apart: Apart) -> str:
-    return print_sql(Renderer(reads.undated).query(apart.content))
+@remembered
+def _query(content: Node) -> str:
+    return print_sql(Renderer(reads.undated).query(content))

@@ -54,8 +54,5 @@ def up_to_date(spec: Spec, engine: Engine, until: Mapping[str, int]) -> Outcome 
         now = engine.glance(name)
         if now is None or (now.id, until.get(name, now.version)) != (then.id, then.version):
             return None
-    versions = dict[str, tuple[int | None, int]]()
-    for name, then in entry.sources.items():
-        if entry.state is None or name != entry.state.table:
-            versions[name] = (then.version, then.version)
+    versions: dict[str, tuple[int | None, int]] = {n: (c.version, c.version) for n, c in entry.read_by_select.items()}
     return Outcome(Code.NO_CHANGE, NO_OP, sources=versions, table=target.name, version=target.version)
