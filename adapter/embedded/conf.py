@@ -60,6 +60,8 @@ JOINED = (
 )
 # A user who names Delta's jars in one of these has chosen a Delta, and gets no second one from us.
 JAR_SETTINGS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
+# What a user wants besides, and what of that is to be left out.
+USERS_JARS = ("spark.jars", "spark.jars.packages", "spark.jars.excludes")
 # Where nobody can look at it, Spark need not keep the plans of its last thousand statements.
 FORGOTTEN = {"spark.ui.retainedJobs": "20", "spark.ui.retainedStages": "20", "spark.sql.ui.retainedExecutions": "10"}
 
@@ -95,11 +97,9 @@ def with_jars(conf: dict[str, str], jars: Sequence[Path], is_local: bool) -> dic
 
 
 def with_packages(conf: dict[str, str], jars: DeltaJars, ivy: Path) -> dict[str, str]:
-    """Let Spark fetch the jars below the folder `ivy`."""
-    ours = {"spark.jars.packages": jars.packages, "spark.jars.ivy": str(ivy)}
-    if "spark.jars.packages" not in conf:
-        # Exclusions hold for all packages, so only where there are none of the user's.
-        ours["spark.jars.excludes"] = EXCLUDED
+    """Have Spark fetch these jars below the folder `ivy`, and none of the user's."""
+    conf = {name: value for name, value in conf.items() if name not in USERS_JARS}
+    ours = {"spark.jars.packages": jars.packages, "spark.jars.ivy": str(ivy), "spark.jars.excludes": EXCLUDED}
     return merged(ours, conf)
 
 

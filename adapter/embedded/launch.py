@@ -45,8 +45,6 @@ def launch(conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: s
     StartError.
     """
     from pyspark import SparkConf, SparkContext
-    from pyspark.errors import PySparkRuntimeError
-    from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
     global _store, _archive
@@ -62,16 +60,39 @@ def launch(conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: s
             _archive = ClassArchive.of(conf, Path(variables["JAVA_HOME"]), spark_jars(), cache_folder())
         if _archive is not None:
             spark.set(OPTIONS, merged({OPTIONS: _archive.options()}, dict(conf))[OPTIONS])
-        with store.open_log() as log, environment(variables):
-            try:
-                gateway = launch_gateway(spark, {"stdout": log, "stderr": subprocess.STDOUT})
-            except PySparkRuntimeError as error:
-                if _archive is not None:
-                    _archive.distrust()
-                raise not_started(store, fetching) from error
+        try:
+            gateway = _java(spark, store, variables, fetching)
+        except StartError:
+            if _archive is not None:
+                _archive.distrust()
+            raise
     context = SparkContext(gateway=gateway, conf=spark)
     atexit.register(stop, context)
     return SparkSession(context)
+
+
+def fetch(conf: Mapping[str, str], store: Store, *, is_local: bool, fetching: str) -> None:
+    """Have Spark fetch packages, and do no more: of those that it fetches for itself, a server that it becomes does not
+    find the classes, as it does on the class path. Raises StartError."""
+    from pyspark import SparkConf
+
+    spark = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+    # They are there before Java has anything to do.
+    gateway = _java(spark, store, java_environment(store, is_local), fetching)
+    gateway.shutdown()
+    _end(gateway.proc)
+
+
+def _java(spark: Any, store: Store, variables: Mapping[str, str], fetching: str) -> Any:
+    """The gateway to a new Java process. spark: a SparkConf."""
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    with store.open_log() as log, environment(variables):
+        try:
+            return launch_gateway(spark, {"stdout": log, "stderr": subprocess.STDOUT})
+        except PySparkRuntimeError as error:
+            raise not_started(store, fetching) from error
 
 
 def java_environment(store: Store, is_local: bool) -> dict[str, str]:
@@ -189,9 +210,13 @@ def stop(context: Any) -> None:
         # Python objects of Java's that are collected from now on would be reported to nobody.
         gateway.shutdown()
     finally:
-        # The Java process reads its standard input and ends when that closes.
-        process.stdin.close()
-        try:
-            process.wait(SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        _end(process)
+
+
+def _end(process: Any) -> None:
+    # The Java process reads its standard input and ends when that closes.
+    process.stdin.close()
+    try:
+        process.wait(SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        process.kill()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -13,8 +11,8 @@ from typing import IO, TYPE_CHECKING
 
 from .attach import attach, gone, part_if_alone
 from .conf import brings_delta, spark_conf, with_jars, with_more_packages, with_packages
-from .jars import installed_delta
-from .launch import ended, forget, launch, silence_pyspark, stop
+from .jars import DeltaJars, installed_delta
+from .launch import ended, fetch, forget, launch, silence_pyspark, stop
 from .settings import EmbeddedSettings, cache_folder
 from .start_error import StartError
 from .store import Store
@@ -110,18 +108,18 @@ def start(settings: EmbeddedSettings) -> SparkSession:
     cache, jars = cache_folder(), installed_delta()
     conf = with_more_packages(spark_conf(settings), settings.packages, cache / "ivy")
     more = ",".join(settings.packages)
-    if brings_delta(conf):
-        root = launch(conf, store, is_local=settings.is_local, fetching=more)
-    elif found := jars.found(cache):
-        conf = with_jars(conf, found, settings.is_local)
-        root = launch(conf, store, is_local=settings.is_local, fetching=more)
-    else:
-        ivy = Path(tempfile.mkdtemp(prefix="dbt-spark-dynamic-"))
-        atexit.register(shutil.rmtree, ivy, ignore_errors=True)
-        conf = with_packages(conf, jars, ivy)
-        root = launch(conf, store, is_local=settings.is_local, fetching=jars.packages)
+    if not brings_delta(conf):
+        if not jars.found(cache):
+            _fetch_delta(settings, jars, store, cache)
+        conf = with_jars(conf, jars.paths(cache), settings.is_local)
+    return launch(conf, store, is_local=settings.is_local, fetching=more)
+
+
+def _fetch_delta(settings: EmbeddedSettings, jars: DeltaJars, store: Store, cache: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="dbt-spark-dynamic-", ignore_cleanup_errors=True) as ivy:
+        conf = with_packages(spark_conf(settings), jars, Path(ivy))
+        fetch(conf, store, is_local=settings.is_local, fetching=jars.packages)
         jars.keep(Path(conf["spark.jars.ivy"]), cache)
-    return root
 
 
 def end() -> None:

@@ -103,12 +103,15 @@ def test_jars_go_to_the_class_path_here_and_to_the_executors_of_a_cluster():
     assert with_jars({}, paths, is_local=False) == {"spark.jars": "/c/a.jar,/c/b.jar"}
 
 
-def test_packages_of_the_user_keep_all_they_depend_on():
-    alone = with_packages({}, JARS, Path("/ivy"))
-    assert (alone["spark.jars.packages"], alone["spark.jars.excludes"]) == (JARS.packages, EXCLUDED)
-    user = with_packages({"spark.jars.packages": "org.x:y:1"}, JARS, Path("/ivy"))
-    assert user["spark.jars.packages"] == f"{JARS.packages},org.x:y:1"
-    assert "spark.jars.excludes" not in user
+def test_deltas_jars_are_fetched_alone():
+    user = {"spark.jars.packages": "org.x:y:1", "spark.jars": "/mine.jar", "spark.jars.excludes": "io.delta:*"}
+    user["spark.jars.repositories"] = "https://mirror"
+    assert with_packages(user, JARS, Path("/ivy")) == {
+        "spark.jars.packages": JARS.packages,
+        "spark.jars.ivy": "/ivy",
+        "spark.jars.excludes": EXCLUDED,
+        "spark.jars.repositories": "https://mirror",
+    }
 
 
 @pytest.mark.parametrize("name", conf.JAR_SETTINGS)
