@@ -4,12 +4,13 @@ T is linear: a semi-join with keys that are known, and the filters and projectio
 under a name; those of before are they less the change of the table, which the refresh has read anyway. Bags are
 subtracted, so that of equal rows as many are left as there were.
 
-A table that such rows are joined with is asked for their keys then, of before and now: it is read once, too.
+A table that such rows are joined with is asked for their keys then, of before and now: it is read once, too. And who
+asks the table for some of those keys later (containment.py) chooses from the rows that were read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -17,9 +18,22 @@ from sqlglot import exp
 from ..algebra.clock import reads
 from ..algebra.expressions import Expr, cast, column
 from ..algebra.nodes import Filter, Generate, Join, JoinKind, Named, Node, Project, Scan, Semi, Time, UnionAll, walk
-from ..algebra.transform import remembered, with_children
-from ..names import PREFIX, WEIGHT
-from .derivation import KEY, ONE, Binding, Derivation, at, distinct, is_nothing, net, passed, with_weight
+from ..algebra.transform import rebuild, remembered, with_children
+from ..names import PREFIX, WEIGHT, free_name
+from .containment import Containment
+from .derivation import (
+    KEY,
+    ONE,
+    Binding,
+    Derivation,
+    at,
+    distinct,
+    is_nothing,
+    net,
+    passed,
+    types_of_feeds,
+    with_weight,
+)
 from .differentiate import change
 from .simplify import simplify
 
@@ -53,10 +67,18 @@ class Slicing:
     _read: dict[Node, tuple[Named, Named]] = field(default_factory=dict)
     _rows_of: dict[str, tuple[Named, Node]] = field(default_factory=dict)
 
+    _wider: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._keys = Containment(self.d.types, types_of_feeds(self.d.feeds.values(), self.d.types))
+
     def add(self, binding: Binding) -> None:
         """One more relation of the plan, behind the slices that it is the first to read."""
-        node = self.over_slices(binding.node)
-        self.bindings.append(replace(binding, node=node))
+        self._append(replace(binding, node=self.over_slices(binding.node)))
+
+    def _append(self, binding: Binding) -> None:
+        self.bindings.append(replace(binding, node=self._over_wider(binding.node)))
+        self._keys.add(binding.name, self.bindings[-1].node)
 
     def over_slices(self, node: Node) -> Node:
         if not self.asked:
@@ -73,7 +95,7 @@ class Slicing:
                 made[id(node)] = found
             return made[id(node)]
 
-        return of(node)
+        return self._among_slices(of(node))
 
     def _read_once(self, node: Node, asked: Collection[Node]) -> Named | None:
         if not _is_piece(node, self.d, keyed=True) or (piece := _undated(node)) not in asked:
@@ -100,7 +122,7 @@ class Slicing:
     def _of_partner(self, whole: Node, e: Expr, partner: Named, shown: Expr) -> tuple[Named, Named]:
         rows, changed = self._rows_of[partner.name]
         values = tuple(Project(part, ((KEY.format(0), shown),)) for part in (rows, changed))
-        node = simplify(distinct(UnionAll(values)))
+        node = self._over_wider(simplify(distinct(UnionAll(values))))
         known = next((b for b in self.bindings if b.node == node), None)
         keys = known or self._bound("partner_keys", node, f"keys of the rows of {rows.name}, before and now")
         piece = Semi(whole, Named(keys.name, node.columns), ((e, KEY.format(0)),))
@@ -121,7 +143,8 @@ class Slicing:
     ) -> tuple[Named, Named]:
         (source, _), *_ = piece.leaves
         table = self.d.feeds[source].name.removesuffix("_change")
-        now = self._bound(f"{table}_slice", at(piece, Time.AFTER), f"rows of {table} with those keys, read once")
+        rows_now = self._among_slices(at(piece, Time.AFTER))
+        now = self._bound(f"{table}_slice", rows_now, f"rows of {table} with those keys, read once")
         rows, changed = Named(now.name, piece.columns), simplify(change(piece, self.d))
         older, before = rows, None
         if not is_nothing(changed):
@@ -136,8 +159,70 @@ class Slicing:
         return rows, older
 
     def _bound(self, name: str, node: Node, why: str) -> Binding:
-        self.bindings.append(self.d.bound(name, node, why))
+        self._append(self.d.bound(name, node, why))
         return self.bindings[-1]
+
+    def _among_slices(self, node: Node) -> Node:
+        """With rows chosen from those of a slice that a table was asked for by more keys."""
+
+        def chosen(n: Node) -> Node:
+            if not isinstance(n, Semi) or not isinstance(n.child, Scan) or n.child.time is not Time.AFTER:
+                return n
+            found = (self._from_wider(n.child, e, (n.keys, column(k))) for e, k in n.pairs)
+            return with_children(n, (next(filter(None, found), n.child), n.keys))
+
+        return self._over_wider(rebuild(node, chosen)) if self.slices else node
+
+    def _from_wider(self, scan: Scan, e: Expr, keys: tuple[Node, Expr]) -> Node | None:
+        """All rows of the scan whose e is one of the keys, and more, as they were read for a slice."""
+        for number, slice_ in enumerate(self.slices):
+            read = slice_.now.node
+            # What is asked for keys of a partner may not be computed at all.
+            if slice_.partner is not None or not isinstance(read, Semi) or not isinstance(read.child, Scan):
+                continue
+            (own, k), *more = read.pairs
+            if more or read.child.source != scan.source or _column_of(read.child, own) != _column_of(scan, e):
+                continue
+            if own.column is not None and self._keys.within(keys, (read.keys, column(k))):
+                names = self._widened(number, {c for _, c in scan.outputs})
+                rows = Named(slice_.now.name, tuple(names.values()))
+                return Project(rows, tuple((name, column(names[c])) for name, c in scan.outputs))
+        return None
+
+    def _widened(self, number: int, needed: Set[str]) -> dict[str, str]:
+        """Column of the table -> its name in the slice, which has them all from now on."""
+        slice_ = self.slices[number]
+        read = slice_.now.node
+        assert isinstance(read, Semi) and isinstance(read.child, Scan)
+        names = {c: name for name, c in read.child.outputs}
+        if missing := sorted(needed - names.keys()):
+            for c in missing:
+                names[c] = free_name(c, {name.lower() for name in names.values()})
+            wider = replace(read.child, outputs=(*read.child.outputs, *((names[c], c) for c in missing)))
+            node = replace(read, child=wider)
+            self._wider[slice_.now.name] = node.columns
+            older = slice_.scanned[1] if slice_.before is not None else at(_undated(node), Time.BEFORE)
+            self.slices[number] = replace(slice_, now=replace(slice_.now, node=node), scanned=(node, older))
+            self.bindings[self.bindings.index(slice_.now)] = self.slices[number].now
+            self._read_wider()
+            self._keys.add(slice_.now.name, node)
+        return names
+
+    def _read_wider(self) -> None:
+        """All relations so far, over slices that have more columns by now."""
+        made = {b.name: replace(b, node=self._over_wider(b.node)) for b in self.bindings}
+        self.bindings[:] = made.values()
+        for number, s in enumerate(self.slices):
+            before = made[s.before.name] if s.before is not None else None
+            self.slices[number] = replace(s, now=made[s.now.name], before=before)
+
+    def _over_wider(self, node: Node) -> Node:
+        def over(n: Node) -> Node:
+            if not isinstance(n, Named) or n.columns == (wider := self._wider.get(n.name, n.columns)):
+                return n
+            return Project(Named(n.name, wider), passed(n.columns))
+
+        return rebuild(node, over) if self._wider else node
 
 
 def slicing(relations: list[Node], d: Derivation) -> Slicing:
@@ -171,6 +256,11 @@ def _read_by(node: Node) -> tuple[Scan | None, bool]:
         return None, False
     scan, asked = _read_by(node.child)
     return scan, asked or isinstance(node, Semi)
+
+
+def _column_of(scan: Scan, e: Expr) -> str | None:
+    """The table's column that an expression over a scan is."""
+    return next((c for name, c in scan.outputs if name == e.column), None)
 
 
 @remembered
