@@ -109,13 +109,13 @@ def in_order(node: Node, names: tuple[str, ...]) -> Node:
 
 def _joined(node: Node, of: Callable[[Node], Node]) -> Node:
     chain = Chain.of(node)
-    joined, *waiting = map(of, _by_keys(chain.links, chain.equalities))
+    joined, *waiting = map(of, by_keys(chain.links, chain.equalities))
     for link in waiting:
         joined = chain.joined(joined, link)
     return joined
 
 
-def _by_keys(leaves: list[Node], equalities: Iterable[Equality]) -> list[Node]:
+def by_keys(leaves: list[Node], equalities: Iterable[Equality]) -> list[Node]:
     """Each time the first that has an equality with those before it; the next one where none has."""
     pairs = [(l.columns, r.columns) for l, r, _ in equalities]
     waiting, ordered = list(leaves[1:]), [leaves[0]]

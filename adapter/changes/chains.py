@@ -5,16 +5,18 @@ of its sides: a large table behind a join is sorted as a whole, be it for three 
 and whose size is known, it is only read. So a chain that comes to a large table by a column that no computed relation
 shows is computed up to there under a name of its own; and one that is joined by such a column is asked by a semi-join
 first (`literal_keys.py`), when it is known how many rows that relation has.
+
+Where several tables of a chain changed, these are joined first: Δ(L ⋈ T ⋈ R) = Δ(L ⋈ R) ⋈ T, and T is read once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..algebra.clock import reads
-from ..algebra.connect import Chain, in_order, is_inner
-from ..algebra.nodes import Filter, Named, Node, Project
+from ..algebra.connect import Chain, by_keys, in_order, is_inner
+from ..algebra.nodes import Filter, Join, Named, Node, Project
 from ..algebra.transform import with_children
 from .column_types import types_of
 from .derivation import Binding, Derivation, is_nothing, types_of_feeds
@@ -88,6 +90,27 @@ class Chaining:
             self.bindings.append(known)
             self._types[known.name] = known.types
         return Named(known.name, rows.columns)
+
+
+def changed_first(join: Join, changed: Collection[str]) -> Node:
+    """The same rows, joined first of the tables that changed, where these meet: whatever else they are joined with is
+    met by the change of all, and not once by that of each."""
+    chain = Chain.of(join, _stands_above_chain)
+    names = [c for link in chain.links for c in link.columns]
+    first = [n for n in chain.links if not n.has_groups and any(source in changed for source, _ in n.leaves)]
+    if len(first) < 2 or chain.links[: len(first)] == first or len(set(names)) < len(names):
+        return join
+    others = [link for link in chain.links if link not in first]
+    rows, *waiting = by_keys(first, chain.equalities)
+    for link in waiting:
+        if not chain.between(rows, link):
+            return join
+        rows = chain.joined(rows, link)
+    while others:
+        link = next((n for n in others if chain.between(rows, n)), others[0])
+        rows = chain.joined(rows, link)
+        others.remove(link)
+    return in_order(rows, join.columns)
 
 
 def _stands_above_chain(node: Node) -> bool:

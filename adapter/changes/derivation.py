@@ -71,13 +71,15 @@ class Feed:
 class Derivation:
     """changed: the sources that have a change between before and after, `CLOCK` among them if it moved; large: sources
     of which what is asked for at both times is read once; types: of their columns; grown: of the changed ones, those
-    that no row left. A model is derived with one of these."""
+    that no row left; few: whether so few rows changed that joins begin at them. A model is derived with one of
+    these."""
 
     model: Node
     changed: frozenset[str]
     large: frozenset[str] = frozenset()
     types: Types = field(default_factory=dict)
     grown: frozenset[str] = frozenset()
+    few: bool = False
     feeds: dict[str, Feed] = field(default_factory=dict)
     bindings: list[Binding] = field(default_factory=list)
 

@@ -10,6 +10,7 @@ from functools import singledispatch
 from sqlglot import exp
 
 from ..algebra.clock import CLOCK, at_time, reads
+from ..algebra.connect import is_inner
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import (
     Aggregate,
@@ -30,6 +31,7 @@ from ..algebra.nodes import (
 )
 from ..names import OLDER, WEIGHT
 from .affected import affected_part
+from .chains import changed_first
 from .derivation import MINUS_ONE, ONE, Derivation, at, is_nothing, nothing, passed, with_weight
 from .matches import met_by, older_side, rows_met, told_once
 from .partners import Partner, changed_groups, groups_met, partners
@@ -104,6 +106,8 @@ def _(node: UnionAll, d: Derivation) -> Node:
 @change.register
 def _(node: Join, d: Derivation) -> Node:
     """Bilinear: Δ(L ⋈ R) = ΔL ⋈ R⁻ + L⁺ ⋈ ΔR = ΔL ⋈ R⁺ + L⁻ ⋈ ΔR. N changed inputs give N terms, never 2^N."""
+    if d.few and d.large and is_inner(node) and (ordered := changed_first(node, d.changed)) is not node:
+        return change(ordered, d)
     met = partners(node, node.right, d)
     left = told_once(simplify(_change_met(node.left, partners(node, node.left, d), d)), node, node.right, d)
     right = told_once(simplify(_change_met(node.right, met, d)), node, node.left, d)

@@ -61,7 +61,7 @@ def plan(
     that no row left; few: whether so few rows changed that chains of joins begin at them. whole: the same rows of a
     relation, made in a way that takes less where all of them are made.
     """
-    d = Derivation(model, changed, frozenset(large), types or {}, grown)
+    d = Derivation(model, changed, frozenset(large), types or {}, grown, few)
     key = unique_key(model, keys)
     tidy = simplify if simplified else _untouched
     if emission is not None:
@@ -87,7 +87,7 @@ def plan(
     else:
         result = Binding(CHANGE, net(tidy(change(model, d))), "net change of the result")
         plan_ = ChangePlan((), (), result, Shape.SIGNED, key, None)
-    return check(_gathered(plan_, d, tidy, few=few))
+    return check(_gathered(plan_, d, tidy))
 
 
 def _upsert(model: Node, key: tuple[str, ...], d: Derivation, tidy) -> ChangePlan:
@@ -119,7 +119,7 @@ def _additive(model: Node, found: Added, tidy) -> ChangePlan:
     return ChangePlan((), (), again, Shape.ADDITIVE, additions.key, found.falling, additions)
 
 
-def _gathered(plan_: ChangePlan, d: Derivation, tidy, *, few: bool) -> ChangePlan:
+def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
     """The plan with the bindings and feeds that its result really reads."""
     bindings = tuple(Binding(b.name, tidy(b.node), b.why) for b in d.bindings)
     read = _names_read(plan_.result.node) | ({plan_.affected.name} if plan_.affected else set())
@@ -131,7 +131,7 @@ def _gathered(plan_: ChangePlan, d: Derivation, tidy, *, few: bool) -> ChangePla
         if b.name in read:
             kept.insert(0, b)
             read |= _names_read(b.node)
-    if few:
+    if d.few:
         chained = Chaining(d)
         for b in kept:
             chained.add(b)

@@ -23,9 +23,11 @@ from dbt_spark_dynamic.algebra.nodes import (
     UnionAll,
     walk,
 )
-from dbt_spark_dynamic.changes.chains import Chaining
+from dbt_spark_dynamic.changes.chains import Chaining, changed_first
 from dbt_spark_dynamic.changes.derivation import Derivation
 from dbt_spark_dynamic.changes.literal_keys import with_literal_keys
+from dbt_spark_dynamic.changes.plan import plan
+from dbt_spark_dynamic.dialect import parse_expression
 
 from .plans import one_in, pick, predicates, scalars
 from .states import SOURCES, TYPES, VALUES, Script, scripts, world
@@ -102,6 +104,36 @@ def test_a_chain_that_begins_at_what_changed_has_the_same_rows(
     asked = with_literal_keys(begun, lambda *_: None, small, types, lambda _: short)
     assert begun.columns == asked.columns == chain.columns
     assert evaluate(begun, now) == evaluate(asked, now) == was
+
+
+@given(chains(), BAGS, scripts(refreshes=1), st.sets(st.sampled_from([*SOURCES, *COMPUTED])))
+def test_a_chain_of_what_changed_first_has_the_same_rows(
+    chain: Node, computed: dict[str, Bag], script: Script, changed: set[str]
+) -> None:
+    now = replace(world(script.states[0], script.states[1]), named=computed)
+    found = [(n, changed_first(n, changed)) for n in walk(chain) if isinstance(n, Join)]
+    assert all(was.columns == first.columns and evaluate(was, now) == evaluate(first, now) for was, first in found)
+
+
+def test_what_did_not_change_is_met_once() -> None:
+    """TPC-H 9: lines of parts, and their orders. Orders and lines changed: parts are read for the change of both."""
+    parts = Scan("s.a", "p", (("part", "k"), ("colour", "y")))
+    lines = Scan("t.A", "l", (("key", "k"), ("of", "x")))
+    orders = Scan("s.result", "o", (("order", "x"), ("date", "z")))
+    green = Filter(parts, Expr.of(parse_expression("colour = 2")))
+    of_parts = Join(green, lines, ((column("part"), column("of"), False),))
+    model = Join(of_parts, orders, ((column("key"), column("order"), False),))
+
+    def times(source: str, *, few: bool, changed: tuple[str, ...] = ("t.A", "s.result")) -> int:
+        planned = plan(model, frozenset(changed), {}, by_key=False, large=set(SOURCES), types=TYPES, few=few)
+        scans = [n.source for relation in planned.relations for n in walk(relation) if isinstance(n, Scan)]
+        return scans.count(source)
+
+    assert (times("s.a", few=True), times("s.a", few=False)) == (1, 2)
+    assert times("t.A", few=True) == times("s.result", few=True) == 1
+    assert times("s.a", few=True, changed=("t.A",)) == 1
+    assert changed_first(of_parts, {"t.A", "s.result"}) is of_parts, "only one of them changed"
+    assert changed_first(replace(model, equalities=()), {"t.A", "s.result"}) == replace(model, equalities=())
 
 
 def test_a_large_table_is_met_behind_a_computed_relation() -> None:
