@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+from dbt_spark_dynamic.algebra.nodes import Node
+from dbt_spark_dynamic.changes.change_plan import ChangePlan
 from dbt_spark_dynamic.commit import look, rows_met, shared_rows
 from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.outcome import Code
@@ -175,3 +179,28 @@ def test_rows_are_not_searched_for_a_pattern_before_they_are_met(shop: Maintaine
         assert shop.refresh(name).code is Code.INCREMENTAL
         assert shop.difference(name) == 0
         assert reads_for_all(shop, "items") is (name == "searched")
+
+
+def test_rows_that_are_not_to_be_had_are_weighed(shop: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They counted as being there, since others ask for them too; then there are too many."""
+    for change in CHANGES[0]:
+        shop.sql(change)
+    read_by_each(shop)
+    weighed: list[set[str]] = []
+
+    def dear(
+        seen: Any, spec: Any, changed: Any, plan: ChangePlan, alone: Callable[[Node], Node], *, lacking: bool
+    ) -> str | None:
+        assert lacking is bool(weighed)
+        leaves = {leaf for relation in plan.relations for leaf, time in alone(relation).leaves if time is not None}
+        weighed.append({leaf.split(".")[-1] for leaf in leaves})
+        return "it reads items" if "items" in weighed[-1] else None
+
+    monkeypatch.setattr("dbt_spark_dynamic.commit.refresh.dear_plan", dear)
+    monkeypatch.setattr(rows_met, "MOST_OF_ONE", 3)
+    for change in CHANGES[1]:
+        shop.sql(change)
+    outcome = shop.refresh("sums")
+    assert (outcome.technique, outcome.reason) == ("rewrite", "it reads items")
+    assert "items" not in weighed[0] and "items" in weighed[-1]
+    assert shop.difference("sums") == 0

@@ -15,7 +15,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, column
-from ..algebra.nodes import Aggregate, Node, Project, Scan, Window, walk
+from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Project, Scan, Window, walk
 from ..algebra.transform import rebuild
 from ..names import free_name
 from .additive import projected
@@ -41,6 +41,25 @@ class Apart:
         number = () if counted else ((free_name("rows", {c.lower() for c in self.groups.columns}), ROWS),)
         groups = replace(self.groups, aggregates=(*self.groups.aggregates, *number))
         return Project(groups, tuple((COLUMN.format(i), column(c)) for i, c in enumerate(groups.columns)))
+
+    @property
+    def counting(self) -> Node | None:
+        """One row: how many groups there are, about. None where tables have to be joined to know it."""
+        node, exprs = self.groups.child, tuple(e for _, e in self.groups.groups)
+        while isinstance(node, Project | Join):
+            if isinstance(node, Project):
+                below = dict(node.outputs)
+                exprs = tuple(e.substitute(below) for e in exprs)
+                node = node.child
+            elif node.kind is JoinKind.LEFT and all(e.columns <= node.left.column_set for e in exprs):
+                node = node.left
+            else:
+                return None
+        if any(isinstance(n, Join) for n in walk(node)):
+            return None
+        keys = Project(node, tuple((COLUMN.format(i), e) for i, e in enumerate(exprs)))
+        hashed = exp.Anonymous(this="XXHASH64", expressions=[column(c).tree.copy() for c in keys.columns])
+        return Aggregate(keys, (), (("number", Expr.of(exp.ApproxDistinct(this=hashed))),))
 
     def over(self, table: str) -> Node:
         """f: the model over the table of that name."""

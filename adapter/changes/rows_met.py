@@ -23,6 +23,7 @@ from ..algebra.nodes import (
     Project,
     Scan,
     Semi,
+    Time,
     UnionAll,
     Window,
 )
@@ -160,7 +161,7 @@ class Meeting:
                 if isinstance(n.child, Scan) and own.column is not None:
                     scan, of = n.child, dict(n.child.outputs)[own.column]
                     rows = (
-                        met(Met(scan, of, by, keys, _is_searched(side)))
+                        met(Met(scan, of, by, keys, bool(searched(side))))
                         if self._are_of_one_type(scan, of, by)
                         else None
                     )
@@ -181,6 +182,8 @@ class Meeting:
 
 
 @remembered
-def _is_searched(node: Node) -> bool:
-    """Whether rows that it reads are filtered by what takes longer than reading them."""
-    return (isinstance(node, Filter) and is_slow(node.predicate)) or any(map(_is_searched, node.children))
+def searched(node: Node) -> frozenset[tuple[str, Time | None]]:
+    """Of its leaves, those of which rows are filtered by what takes longer than reading them."""
+    if isinstance(node, Filter) and is_slow(node.predicate):
+        return frozenset(node.leaves)
+    return frozenset().union(*map(searched, node.children))

@@ -101,7 +101,8 @@ times 0.7."""
 
 LOOKING, MAKING = 0.5, 0.9
 """Of what computing a query takes, the part that it takes to look through all of its tables for some keys, and to make
-again the rows of few groups, to which most rows of its tables belong."""
+again the rows of few groups, to which most rows of its tables belong. Where the query searches rows for a pattern, it
+takes the greater part to look for keys among those that have it."""
 
 FEW_CHANGES = 2_000
 """Changed rows up to which everything derived from them is expected to be small."""
@@ -115,16 +116,19 @@ literals: with TPC-H at scale 10 a sixth to a half, by how the keys lie in its f
 class Planned:
     """What a change plan does, by which it is judged before any like it was timed. relations: that it computes, with
     the feeds and what is written; times: how often it reads the bytes that the query reads once; makes: whether it
-    makes rows of the result again, and not their difference."""
+    makes rows of the result again, and not their difference; searched: how often it also searches those bytes, for
+    patterns and the like."""
 
     relations: int
     times: float
     makes: bool
+    searched: float = 0.0
 
     def seconds(self, anew: float, changed: int) -> float:
         """anew: seconds that computing the query takes; changed: rows."""
         each = RELATION * max(changed / OF_ROWS, 1.0) ** POWER
-        return each * self.relations + (MAKING if self.makes else LOOKING) * self.times * anew
+        reading = MAKING * self.times if self.makes else LOOKING * self.times + (MAKING - LOOKING) * self.searched
+        return each * self.relations + reading * anew
 
     def __str__(self) -> str:
         return f"the change takes {self.relations} relations, which read {self.times:.1f} times what the query reads"
@@ -307,11 +311,16 @@ def saves_nothing(over: Past, alone: Past, size: int, changed: Changed, untimed:
     return takes is not None and took is not None and takes.by_change > min(took.by_change, took.anew)
 
 
-def dear_at_sight(past: Past, size: int, changed: Changed | None, planned: Planned, bar: Bar) -> str | None:
+def dear_at_sight(
+    past: Past, size: int, changed: Changed | None, planned: Planned, bar: Bar, *, lacking: bool = False
+) -> str | None:
     """Why a small table is sooner written anew than brought up to date by a plan of which none like it was timed; None
-    if it is not, or if nothing says so. bar: of those for small tables, the one that has to be met."""
+    if it is not, or if nothing says so. bar: of those for small tables, the one that has to be met; lacking: whether it
+    has to read what earlier ones had from others."""
     # So few rows' keys are said to large tables as literals, and how many files those leave out is not known before.
-    if past.anew is None or size < SMALL or changed is None or changed.rows <= MOST_KEYS or past.is_told(changed):
+    if past.anew is None or size < SMALL or changed is None or changed.rows <= MOST_KEYS:
+        return None
+    if past.is_told(changed) and not lacking:
         return None
     anew = past.anew.of(size)
     # More rows never take less.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 
-from ..algebra.nodes import Node, Time
+from ..algebra.nodes import Node
 from ..changes.change_plan import ChangePlan, Shape
 from ..changes.literal_keys import read_whole
+from ..changes.rows_met import searched
 from ..errors import TargetError
 from .bytes_read import added, of_table
 from .costs import (
@@ -37,9 +37,6 @@ from .look import Seen
 from .outcome import Code
 from .sources import Change, Lost, change_of
 from .spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec
-
-Leaves = tuple[tuple[str, Time | None], ...]
-"""As `Node.leaves`."""
 
 
 @dataclass(frozen=True)
@@ -154,10 +151,12 @@ def dear_plan(
     spec: Spec,
     changed: Changed | None,
     plan: ChangePlan,
-    leaves_of: Callable[[Node], Leaves] = attrgetter("leaves"),
+    alone: Callable[[Node], Node] = lambda relation: relation,
+    *,
+    lacking: bool = False,
 ) -> str | None:
-    """Why a plan for a change of so many rows is not worth carrying out; None if it is. leaves_of: what one of its
-    relations reads of tables."""
+    """Why a plan for a change of so many rows is not worth carrying out; None if it is. alone: one of its relations,
+    without what it reads together with others; lacking: whether some of that turned out not to be there."""
     past = _past_of_rewritable(seen, spec)
     bar = next((bar for bar in bars(seen, spec) if bar.timed), None)
     # What a state table saves was seen when it was begun.
@@ -167,14 +166,16 @@ def dear_plan(
     sizes = {name: seen.catalog.tables[name].size for name in seen.model.sources}
     size = size_of_sources(seen)
     few = changed is not None and changed.rows <= FEW_CHANGES
-    read = 0.0
+    read = slowly = 0.0
     for relation in plan.relations:
-        whole = read_whole(relation) if few else frozenset(relation.leaves)
-        read += sum(sizes.get(leaf[0], 0) * (1.0 if leaf in whole else LOOKED_UP) for leaf in leaves_of(relation))
+        whole, own = read_whole(relation) if few else frozenset(relation.leaves), alone(relation)
+        read += sum(sizes.get(leaf[0], 0) * (1.0 if leaf in whole else LOOKED_UP) for leaf in own.leaves)
+        slowly += sum(sizes.get(leaf[0], 0) for leaf in searched(own) & whole)
     once = sum(sizes.get(source, 0) for source, _ in seen.model.node.leaves)
     makes = plan.shape is Shape.UPSERT and seen.held is None
-    planned = Planned(len(plan.feeds) + len(plan.relations) + 1, read / once if once else 0.0, makes=makes)
-    return dear_at_sight(past, size, changed, planned, bar)
+    relations = len(plan.feeds) + len(plan.relations) + 1
+    planned = Planned(relations, read / once, makes, slowly / once) if once else Planned(relations, 0.0, makes)
+    return dear_at_sight(past, size, changed, planned, bar, lacking=lacking)
 
 
 def _past_of_rewritable(seen: Seen, spec: Spec) -> Past | None:

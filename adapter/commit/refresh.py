@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 
 from ..algebra.clock import WATERMARK
-from ..algebra.nodes import AsOf, Time
+from ..algebra.nodes import AsOf, Node, Time
 from ..changes.additive import Own
 from ..changes.apart import Apart
 from ..changes.change_plan import ChangePlan
@@ -219,7 +219,7 @@ class Refresh:
         model = self.model
         if model.emission is None or model.emission.clock == WATERMARK or model.node is None:
             return None
-        now = {n: Span(t.version, t.version) for n, t in self.catalog.tables.items() if t.kind is Kind.DELTA}
+        now = self._after()
         now[self.table] = Span(self.version, self.version)
         renderer = Renderer(dated(now), clock={time: self.clock for time in Time})
         waiting = next_instant(model.node, model.emission, Own(self.table, dict(model.columns)))
@@ -317,6 +317,9 @@ class Refresh:
         if apart is None or changed is None:
             return None
         state, of = maintained_as(apart, self.spec), text_of(apart)
+        if apart.counting is not None and self.measure.number(self._told(apart.counting)) * ROWS_EACH > changed.of:
+            self.ended = StateTable(of, state.target, Past())
+            return None
         try:
             made = _refreshed(replace(state, full_refresh=True), apart, self.seen, self.engine)
         except DynamicTableError as error:
@@ -418,9 +421,9 @@ class Refresh:
         plan = self._plan(work)
         met = self.met = RowsMet(
             self.engine, plan, work, self.catalog.tables, spans, self.seen.types, self.spec.target,
+            weigh=lambda met: self._weigh_plan(plan, changed, met, lacking=True),
         )  # fmt: skip
-        if (reason := dear_plan(self.seen, self.spec, changed, plan, met.leaves)) is not None:
-            raise Dearer(reason)
+        self._weigh_plan(plan, changed, met)
         new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
         new = self._with_partials(new, plan.partials, work)
         sizes = BytesRead(self._tables(), work.rows)
@@ -461,6 +464,12 @@ class Refresh:
             return
         self.share = max(self.share or 0.0, changed.share)
         if (reason := dearer(self.seen, self.spec, changed)) is not None:
+            raise Dearer(reason)
+
+    def _weigh_plan(self, plan: ChangePlan, changed: Changed | None, met: RowsMet, *, lacking: bool = False) -> None:
+        """Raises Dearer where what the plan reads takes so long that writing the table anew is cheaper. lacking: as
+        `dear_plan` has it."""
+        if (reason := dear_plan(self.seen, self.spec, changed, plan, met.alone, lacking=lacking)) is not None:
             raise Dearer(reason)
 
     def _weigh_rows(self, rows: int) -> None:
@@ -553,14 +562,11 @@ class Refresh:
 
     def _query(self) -> str:
         """The model's SELECT over the versions this refresh consumes."""
-        after = {n: Span(t.version, t.version) for n, t in self.catalog.tables.items() if t.kind is Kind.DELTA}
         if self.model.node is not None:
-            clock = {Time.UNDATED: self.clock, Time.AFTER: self.clock}
-            content = self.seen.content
-            temporal = choose(content, self.engine, self.measure, Renderer(dated(after), clock=clock))
-            return print_sql(Renderer(dated(after), clock=clock, temporal=temporal).query(content), pretty=True)
+            return self._told(self.seen.content)
         if self.model.tree is None:
             return self.spec.sql
+        after = self._after()
 
         def read(relation):
             if relation.name in after:
@@ -571,6 +577,15 @@ class Refresh:
             return print_sql(pinned(self.model.tree, self.catalog, read), pretty=True)
         except (Refusal, SqlglotError):
             return self.spec.sql
+
+    def _told(self, content: Node) -> str:
+        """A relation of the sources at the versions this refresh consumes."""
+        reads, clock = dated(self._after()), {Time.UNDATED: self.clock, Time.AFTER: self.clock}
+        temporal = choose(content, self.engine, self.measure, Renderer(reads, clock=clock))
+        return print_sql(Renderer(reads, clock=clock, temporal=temporal).query(content), pretty=True)
+
+    def _after(self) -> dict[str, Span]:
+        return {n: Span(t.version, t.version) for n, t in self.catalog.tables.items() if t.kind is Kind.DELTA}
 
     def _entry(
         self, technique: str, reason: str | None, generation: str, sequence: int, base: int, rows_in: int | None

@@ -47,7 +47,8 @@ class _Place(NamedTuple):
 @dataclass
 class _Asking:
     """columns: of the table; by: (feed of the plan, its column); slow: as in `Met`; asked: what others are told of it;
-    others: whether they ask for it too; itself: whether few keys were found better looked up by themselves."""
+    others: whether they ask for it too; itself: whether few keys were found better looked up by themselves; alone:
+    whether rows that others ask for, too, were not to be had."""
 
     columns: set[str] = field(default_factory=set)
     by: set[tuple[str, str]] = field(default_factory=set)
@@ -55,13 +56,15 @@ class _Asking:
     asked: Asked = field(init=False)
     others: bool = False
     itself: bool = False
+    alone: bool = False
 
 
 @dataclass
 class RowsMet:
     """plan: of the refresh; tables: all that it reads, at the versions of `spans`; who: the table that is refreshed;
-    types: of computed relations that this adds; for_others: seconds that others are spared, who ask for the same: what
-    this refresh took says too much by them."""
+    weigh: called where rows that others ask for, too, turn out not to be had; it raises Dearer where the plan is not
+    worth carrying out without them; types: of computed relations that this adds; for_others: seconds that others are
+    spared, who ask for the same: what this refresh took says too much by them."""
 
     engine: Engine
     plan: ChangePlan
@@ -70,6 +73,7 @@ class RowsMet:
     spans: Mapping[str, Span]
     source_types: Types
     who: str
+    weigh: Callable[[RowsMet], None] = field(default=lambda met: None, kw_only=True)
     types: dict[str, Mapping[str, str]] = field(default_factory=dict)
     for_others: float = 0.0
     _found: dict[_Place, Named | None] = field(default_factory=dict)
@@ -136,14 +140,16 @@ class RowsMet:
         span = self.spans[place.source]
         return span.before if place.time is Time.BEFORE else span.after
 
-    def leaves(self, relation: Node) -> tuple[tuple[str, Time | None], ...]:
-        """What a relation of the plan reads, without tables of which it only reads rows that are shared."""
+    def alone(self, relation: Node) -> Node:
+        """A relation of the plan as far as it is for this model to read: where others ask for the same rows of a table,
+        they count as being there."""
 
         def met(met: Met) -> Named | None:
             asking = self._asking.get(_place(met))
-            return Named("rows_met", _columns_of(met.scan)) if asking is not None and asking.others else None
+            shared = asking is not None and asking.others and not asking.alone
+            return Named("rows_met", _columns_of(met.scan)) if shared else None
 
-        return self._meeting.over(relation, met).leaves if self._asking else relation.leaves
+        return self._meeting.over(relation, met) if self._asking else relation
 
     def over(self, node: Node, pin: Pin) -> Node:
         """A relation over rows that are shared, which are read if they are not yet."""
@@ -161,9 +167,12 @@ class RowsMet:
                 if few and asking.itself:
                     # Files are looked up for its own keys, and others need not read anything for it.
                     cast(SharedRows, self._shared).withdraw(asking.asked)
-                    return None
-                self._found[place] = found
-            return self._found[place]
+                else:
+                    self._found[place] = found
+                if found is None and asking.others and not asking.alone:
+                    asking.alone = True
+                    self.weigh(self)
+            return self._found.get(place)
 
         return self._meeting.over(node, met)
 

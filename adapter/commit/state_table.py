@@ -34,9 +34,9 @@ from .spec import ChangelogMode, ConfigurationChange, RefreshMode, SchemaChange,
 STATE_OF = "dbt_spark_dynamic.state_of"
 """A property of a state table: the table that it belongs to. A table of its name without it is somebody else's."""
 
-WORTH = 5.0
-"""Seconds that a refresh takes from which on it pays to keep groups apart: two commits take two of them, whatever they
-are of."""
+WORTH = 8.0
+"""Seconds that a refresh takes from which on it pays to keep groups apart. With them it takes three to four, whatever
+they are of, two for commits; and to find out that there are too many of them takes more than computing the table."""
 
 ROWS_EACH = 20
 """Rows of the source for each row of a state table, at the least. Of more groups, finding those that changed takes what

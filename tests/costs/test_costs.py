@@ -133,6 +133,9 @@ def test_what_few_rows_took_says_little_of_many() -> None:
     past, planned = remembered(Took(4.7, size, 1.0), [Took(1.8, size, few.share)]), Planned(17, 2.0, makes=False)
     assert dear_at_sight(past, size, many, planned, OF_SMALL_TABLES) is not None
     assert dear_at_sight(past, size, few, planned, OF_SMALL_TABLES) is None
+    timed = past.then(Took(2.0, size, many.share / 5), anew=False)
+    assert dear_at_sight(timed, size, many, planned, OF_SMALL_TABLES) is None
+    assert dear_at_sight(timed, size, many, planned, OF_SMALL_TABLES, lacking=True) is not None
     past = past.then(Took(3.0, size, many.share), anew=False)
     assert dear_at_sight(past, size, many, planned, OF_SMALL_TABLES) is None
     more = Changed(1_194_630, 60_000_000, 0.02)
@@ -148,6 +151,7 @@ def test_a_plan_that_reads_more_than_the_query_is_dear_at_sight() -> None:
     slow = Past(Took(60.0, 300 * 2**20, 1.0))
     assert dear_at_sight(slow, size, changed, Planned(12, 2.0, makes=False), OF_SMALL_TABLES) is None
     assert dear_at_sight(slow, size, changed, Planned(6, 2.0, makes=True), OF_SMALL_TABLES) is not None
+    assert dear_at_sight(slow, size, changed, Planned(6, 2.0, makes=False, searched=2.0), OF_SMALL_TABLES) is not None
 
 
 @given(SIZES, st.floats(1e-7, 1), TIMES, TIMES, UNTIMED)

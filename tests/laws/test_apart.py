@@ -64,6 +64,18 @@ def test_its_change_is_told_of_that_of_its_groups(model: Node, script: Script) -
         assert signed(evaluate(delta, now)) == difference(meaning(model, after), meaning(model, before))
 
 
+@given(MODELS, scripts(refreshes=1))
+def test_groups_are_counted_where_no_table_is_joined(model: Node, script: Script) -> None:
+    for apart in all_apart(model):
+        if apart.counting is None:
+            assert any(isinstance(n, Join) for n in walk(apart.groups.child))
+            continue
+        (keys,) = apart.counting.children
+        assert not any(isinstance(n, Join) for n in walk(keys))
+        for state in script.states:
+            assert len(meaning(keys, state)) == len(meaning(apart.groups, state))
+
+
 def _weighted(change: Counter) -> Bag:
     return Counter({(*row, weight): 1 for row, weight in change.items()})
 
