@@ -33,6 +33,7 @@ COPIES = f"{PREFIX}copies"
 
 CHANGELOG_SUFFIX = "__changelog"
 """Ends the name of the table beside a versioned table in which the events are kept that nothing else keeps."""
+
 SINK_SUFFIX = "__sink"
 """Ends the name of the table beside a dynamic table that remembers what was delivered to a sink that cannot."""
 

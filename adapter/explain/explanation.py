@@ -35,8 +35,6 @@ from ..pipeline import Model
 from ..reading.relations import Kind
 from .rehearsal import Case, Rehearsed, rehearse
 
-_NO_CHANGE = "NO CHANGE"
-
 
 @dataclass(frozen=True)
 class Source:
@@ -69,14 +67,15 @@ class Technique:
 
 @dataclass(frozen=True)
 class Explanation:
-    """next_run: what the next run would do; stopped: the error it would stop with instead; steps: the algebra, empty
-    where the SELECT is refused; key: what rows are merged by, and where it comes from; changelog: the same of how
-    changes reach the table; techniques: cheapest first; rehearsed: what would be sent to Spark, by case;
+    """code, next_run: what the next run would do; stopped: the error it would stop with instead; steps: the algebra,
+    empty where the SELECT is refused; key: what rows are merged by, and where it comes from; changelog: the same of
+    how changes reach the table; techniques: cheapest first; rehearsed: what would be sent to Spark, by case;
     results: when those of windows are made, empty where they are what the rows are at any time; state: the table of
     groups that it is made from, which every run brings up to date before; None without one."""
 
     target: str
     place: str
+    code: Code
     next_run: str
     stopped: str | None
     refusal: Refusal | None
@@ -101,6 +100,7 @@ def explain(spec: Spec, engine: Engine) -> Explanation:
         return Explanation(
             target=spec.target,
             place=spec.place,
+            code=decision.code,
             next_run=_next_run(decision, seen, spec, state),
             stopped=stopped,
             refusal=seen.model.refusal,
@@ -175,17 +175,18 @@ def _decision(seen: Seen, spec: Spec, engine: Engine) -> tuple[Decision, str | N
 
 
 def _next_run(decision: Decision, seen: Seen, spec: Spec, state: Explanation | None) -> str:
+    said = f"{decision.code.value}, because"
     if decision.code is Code.CREATED:
-        return f"CREATED, because {decision.reason or 'there is no such table yet'}"
+        return f"{said} {decision.reason or 'there is no such table yet'}"
     if decision.code is Code.RECOMPUTE:
-        return f"RECOMPUTE, because {decision.reason}"
-    if decision.code is Code.NO_CHANGE and state is not None and not state.next_run.startswith(_NO_CHANGE):
+        return f"{said} {decision.reason}"
+    if decision.code is Code.NO_CHANGE and state is not None and state.code is not Code.NO_CHANGE:
         return f"by what changes of {state.target}: {state.next_run}"
     if decision.code is Code.NO_CHANGE:
-        return f"{_NO_CHANGE}, because no source has new data"
+        return f"{said} no source has new data"
     because = [f"{len(decision.changes)} of {len(seen.model.sources)} sources changed"] if decision.changes else []
     because += ["the clock moved"] if decision.clock_moved else []
-    return f"INCREMENTAL, because {' and '.join(because)}{_weighed(decision, seen, spec)}"
+    return f"{said} {' and '.join(because)}{_weighed(decision, seen, spec)}"
 
 
 def _weighed(decision: Decision, seen: Seen, spec: Spec) -> str:

@@ -10,13 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlglot import exp
-
 from ..commit.engine import Engine
 from ..commit.spec import ChangelogMode
-from ..dialect import print_sql
 from ..errors import ConflictError
-from ..names import FLAG, PREFIX, SINK_SUFFIX
+from ..names import FLAG, PREFIX, SINK_SUFFIX, beside
 from ..sparksql.statements import create_empty, insert, listed, quoted
 from .declaration import Sink
 from .delivery import Messages
@@ -38,9 +35,7 @@ class KafkaSink:
     @property
     def record(self) -> str:
         """The table beside the model's that remembers what was delivered. No rebuild of the model's touches it."""
-        tree = exp.to_table(self.target, dialect="spark")
-        tree.set("this", exp.to_identifier(f"{tree.name}{SINK_SUFFIX}", quoted=True))
-        return print_sql(tree)
+        return beside(self.target, SINK_SUFFIX)
 
     def last(self) -> Delivery | None:
         found = self.engine.table(self.record)

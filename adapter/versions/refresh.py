@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlglot import exp
-
 from ..commit import problems
 from ..commit.engine import Engine, SqlError
 from ..commit.look import position_of
 from ..commit.outcome import Outcome
 from ..commit.refresh import refresh
 from ..commit.spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec, choice, interval
-from ..dialect import print_sql
 from ..errors import ConfigError, TargetError
-from ..names import CHANGELOG_SUFFIX, OPERATION
+from ..names import CHANGELOG_SUFFIX, OPERATION, beside
 from .adoption import adopted
 from .changelog import Events, events_of
 from .history import dating, history
@@ -90,7 +87,7 @@ def plan_of(spec: Spec, config: Mapping[str, Any], engine: Engine) -> Plan:
     names = (*events.names, *(n for n, _ in added))
     asked = history_of(options, names, spec.place, events.hidden)
     problems.check_names([*asked.values(names), *(asked.names[n] for n in META_COLUMNS)], spec)
-    target, journal = engine.table(spec.target), _beside(spec.target)
+    target, journal = engine.table(spec.target), beside(spec.target, CHANGELOG_SUFFIX)
     travels = str(history_from).lower() == TIME_TRAVEL
     if travels and events.kind is not Changelog.CHANGES:
         raise rows_are_events(spec.place)
@@ -143,15 +140,6 @@ def _lateness(config: Mapping[str, Any], spec: Spec) -> str | None:
             )
         return None
     return interval(watermark, "watermark", spec.place)
-
-
-def _beside(target: str) -> str:
-    """`a`.`b`.`c` -> `a`.`b`.`c__changelog`"""
-    tree = exp.to_table(target, dialect="spark")
-    tree.set("this", exp.to_identifier(f"{tree.name}{CHANGELOG_SUFFIX}", quoted=True))
-    for part in tree.parts:
-        part.set("quoted", True)
-    return print_sql(tree)
 
 
 def _check_no_history_is_lost(spec: Spec, target, valid_from: str, engine: Engine) -> None:
