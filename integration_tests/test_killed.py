@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from integration_tests.own_process import SHORT_LIVED, shop_project
@@ -28,9 +29,11 @@ from integration_tests.test_streams import drop_in
 SECONDS = 180
 
 WAREHOUSE = "store/warehouse/shop.db"
-STEPS = {
+OF_STREAMS = {
     "a batch is committed, and its checkpoint is not": f"{WAREHOUSE}/clicks/_delta_log/*.json",
     "a batch is merged, and its checkpoint is not": f"{WAREHOUSE}/prices/_delta_log/*.json",
+}
+OF_TABLES = {
     "a table is written, and its sink is not": f"{WAREHOUSE}/per_user/_delta_log/*.json",
     "messages are being written": "out/_aside_*",
     "messages are committed to a table of them": f"{WAREHOUSE}/messages/_delta_log/*.json",
@@ -118,11 +121,16 @@ class Shop:
         assert process.returncode == -signal.SIGKILL
 
 
-def test_killed_between_two_steps(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    # Batches that are committed without their checkpoint are what a test of streams dies with, too.
+    "steps",
+    [pytest.param(OF_STREAMS, id="streams", marks=pytest.mark.thorough), pytest.param(OF_TABLES, id="tables")],
+)
+def test_killed_between_two_steps(spark: SparkSession, tmp_path: Path, steps: dict[str, str]) -> None:
     shop = Shop(tmp_path)
     shop.arrive()
     assert set(shop.run().values()) == {"CREATED"}
-    for appears in STEPS.values():
+    for appears in steps.values():
         shop.arrive()
         shop.killed(appears)
     assert set(shop.run().values()) <= {"INCREMENTAL", "NO CHANGE"}
