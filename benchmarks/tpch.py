@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
@@ -31,8 +32,9 @@ SHARES = (0.00001, 0.0001, 0.001, 0.01, 0.1)
 
 KINDS = {Change(0, mixed, recent, 0).kind: (mixed, recent) for recent in (False, True) for mixed in (False, True)}
 
-FIRST = Change(SHARES[0], mixed=True, recent=False, number=0)
-"""What comes before all that counts: of averages and the like, the ledger begins to keep what they are made of."""
+FIRST = tuple(Change(SHARES[0], mixed=True, recent=False, number=number) for number in range(2))
+"""What comes before all that counts: of averages and the like, the ledger begins to keep what they are made of, and of
+what is slow to maintain, a state table is begun or found to be of no use."""
 
 EACH, LAST, NEVER = "each", "last", "never"
 
@@ -84,8 +86,8 @@ class TpcH:
             self._say(f"building query {n}")
             self._build[n] = self._timed(BUILD.format(sql))
 
-    def change(self, change: Change, compare: bool) -> Iterable[Refreshed]:
-        """One change of the sources, and a refresh of every table."""
+    def change(self, change: Change, compare: bool, again: bool = False) -> Iterable[Refreshed]:
+        """One change of the sources, and a refresh of every table. again: whether it is another one of its size."""
         self._say(f"changing {change.share:.3%}, {change.kind}")
         orders = self._spark.table("orders").count()
         for statement in change.statements(orders):
@@ -99,7 +101,7 @@ class TpcH:
             spent = {what: round(took, 2) for what, took in self._engine.spent.items()}
             yield Refreshed(
                 n, change.share, change.kind, outcome.technique or outcome.code.value, seconds, self._build.get(n, 0.0),
-                len(self._tables.statements), self._equal(n) if compare else None, spent,
+                len(self._tables.statements), self._equal(n) if compare else None, spent, again,
             )  # fmt: skip
 
     def _equal(self, n: int) -> bool:
@@ -126,7 +128,10 @@ class TpcH:
     type=click.Choice([EACH, LAST, NEVER]),
     help="After which change each table is compared with its query.",
 )
-def tpch(scale: str, numbers: tuple[int, ...], shares: tuple[float, ...], kinds: tuple[str, ...], compare: str) -> None:
+@click.option("--again", is_flag=True, help="After each change another one of its size.")
+def tpch(
+    scale: str, numbers: tuple[int, ...], shares: tuple[float, ...], kinds: tuple[str, ...], compare: str, again: bool
+) -> None:
     """Each query as a dynamic table: what a refresh takes beside CREATE TABLE AS, by how much changed and where."""
     console = console_of(140)
     found: list[Refreshed] = []
@@ -134,14 +139,17 @@ def tpch(scale: str, numbers: tuple[int, ...], shares: tuple[float, ...], kinds:
         run = TpcH(spark, scale, numbers, status.update)
         run.load()
         run.create()
-        for refreshed in run.change(FIRST, compare=False):
-            console.print(f"query {refreshed.query}: {refreshed.technique} in {refreshed.seconds:.2f} s")
-        console.print("That was the first refresh of each, which does not count.")
+        for first in FIRST:
+            for refreshed in run.change(first, compare=False):
+                console.print(f"query {refreshed.query}: {refreshed.technique} in {refreshed.seconds:.2f} s")
+        console.print("Those were the first refreshes of each, which do not count.")
         run.build()
-        cases = [(share, *KINDS[kind]) for share in shares or SHARES for kind in kinds or KINDS]
-        for number, (share, mixed, recent) in enumerate(cases, 1):
-            these, compared = [], compare == EACH or (compare == LAST and number == len(cases))
-            for refreshed in run.change(Change(share, mixed, recent, number), compared):
+        times = (False, True) if again else (False,)
+        each = itertools.product(shares or SHARES, kinds or KINDS, times)
+        cases = [(share, *KINDS[kind], once_more) for share, kind, once_more in each]
+        for number, (share, mixed, recent, once_more) in enumerate(cases, len(FIRST)):
+            these, compared = [], compare == EACH or (compare == LAST and number == len(cases) + len(FIRST) - 1)
+            for refreshed in run.change(Change(share, mixed, recent, number), compared, once_more):
                 these.append(refreshed)
                 console.print(line(refreshed))
             found += these
@@ -149,7 +157,7 @@ def tpch(scale: str, numbers: tuple[int, ...], shares: tuple[float, ...], kinds:
                 # What takes so long is not lost if it ends before its time.
                 keep(found, scale)
             least = min(r.ratio for r in these)
-            console.print(f"{share:.3%} {these[0].kind}: mean {mean(these):.2f}x, least {least:.2f}x")
+            console.print(f"{share:.3%} {these[0].case[1]}: mean {mean(these):.2f}x, least {least:.2f}x")
     if wrong := [r for r in found if r.equal is False]:
         console.print(f"query {wrong[0].query} does not equal its query after {wrong[0].kind}", style="red")
         sys.exit(1)
@@ -163,9 +171,9 @@ def measured() -> dict[str, list[Refreshed]]:
 
 def keep(found: Sequence[Refreshed], scale: str) -> None:
     """Writes what was measured, and the page of it and of what was measured before: other changes, other scales."""
-    again = {(r.share, r.kind) for r in found}
-    others = [r for r in measured().get(scale, []) if (r.share, r.kind) not in again]
-    all_of_it = sorted([*others, *found], key=lambda r: (r.share, list(KINDS).index(r.kind)))
+    anew = {r.case for r in found}
+    others = [r for r in measured().get(scale, []) if r.case not in anew]
+    all_of_it = sorted([*others, *found], key=lambda r: (r.share, list(KINDS).index(r.kind), r.again))
     lines = ",\n".join(json.dumps(asdict(r)) for r in all_of_it)
     MEASURED.mkdir(parents=True, exist_ok=True)
     (MEASURED / f"tpch-{scale}.json").write_text(f"[\n{lines}\n]\n")
@@ -174,7 +182,7 @@ def keep(found: Sequence[Refreshed], scale: str) -> None:
 
 def line(refreshed: Refreshed) -> str:
     r = refreshed
-    said = f"{r.share:.3%} {r.kind:18} q{r.query:<3} {r.technique:12} {r.seconds:6.2f} s, built in {r.build:6.2f} s"
+    said = f"{r.share:.3%} {r.case[1]:25} q{r.query:<3} {r.technique:12} {r.seconds:6.2f} s, built in {r.build:6.2f} s"
     return f"{said} {r.ratio:5.2f}x {r.statements:3} statements{'' if r.equal is not False else ', NOT EQUAL'}"
 
 
