@@ -18,7 +18,7 @@ from .engine import DESCRIBE, SqlError
 from .evolve import MAPPING
 from .spec import ChangelogMode, RefreshMode, Spec
 
-UNORDERED = ("INVALID_ORDERING_TYPE", "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE")
+UNORDERED = ("INVALID_ORDERING_TYPE", "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE", "SET_OPERATION_ON_")
 """Spark's refusals to compare values, and to group by them."""
 
 UNPLANNED = r"key not found: \S+#\d+|PLAN_VALIDATION_FAILED|INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND"

@@ -317,7 +317,7 @@ class Refresh:
         if apart is None or changed is None:
             return None
         state, of = maintained_as(apart, self.spec), text_of(apart)
-        if apart.counting is not None and self.measure.number(self._told(apart.counting)) * ROWS_EACH > changed.of:
+        if self._has_too_many(apart, changed):
             self.ended = StateTable(of, state.target, Past())
             return None
         try:
@@ -335,6 +335,16 @@ class Refresh:
         self.begun = True
         said = f"from now on it is made from {made.table}, which is kept beside it"
         return self._rewrite(entry, f"{reason}; {said}")
+
+    def _has_too_many(self, apart: Apart, changed: Changed) -> bool:
+        """Whether it is known before they are computed that there are too many groups."""
+        if apart.counting is None:
+            return False
+        try:
+            return self.measure.number(self._told(apart.counting)) * ROWS_EACH > changed.of
+        except SqlError:
+            # By what cannot be hashed, no row of a table is found again.
+            return True
 
     def _rewrite(self, entry: Entry, reason: str) -> Outcome:
         """The whole query again, in place of all rows of the table."""
