@@ -48,14 +48,10 @@ SMALL = {
 between its stages, is two thirds of the time. So are small refreshes run everywhere (`Engine.reading`); with this, what
 tests ask beside them is too."""
 
-SHORT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For a Java of half an hour at most, on a share of few cores: what it runs is all over Spark, and compiling it as well
-as can be took a fifth of the time."""
-
 TEST_CONF = {
     # As dbt-spark sets it for every connection: a query in a test means what it means in a model.
     "spark.sql.ansi.enabled": "false",
-    "spark.driver.extraJavaOptions": SHORT,
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
     **SMALL,
     # As the embedded Spark has it, for the cluster that tests start.
     **UNCHECKED,

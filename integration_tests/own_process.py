@@ -8,13 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dbt_spark_dynamic.embedded.store import Store
-from integration_tests.conftest import SHORT, SMALL
+from integration_tests.conftest import SMALL
 
 CLI = [sys.executable, "-c", "from dbt.adapters.spark_dynamic.cli import cli; cli()"]
 """`dbt-dynamic`, of the Python that runs this."""
 
-SHORT_LIVED = {"JDK_JAVA_OPTIONS": " ".join([SHORT, *(f"-D{k}={v}" for k, v in SMALL.items())])}
-"""Environment of a Java whose Spark plans statements over few rows, and does not live long."""
+SHORT_LIVED = {
+    "JDK_JAVA_OPTIONS": " ".join(
+        ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *(f"-D{k}={v}" for k, v in SMALL.items())]
+    )
+}
+"""Environment of a Java that ends before it would have been worth its while to compile anything as well as it can, and
+whose Spark plans statements over few rows."""
 
 
 def shop_project(folder: Path, files: Mapping[str, str], project: str = "") -> dict[str, str]:

@@ -187,8 +187,16 @@ def test_a_change_that_cancels_keeps_what_is_held(facts: Maintained) -> None:
     "rows",
     [
         pytest.param("SELECT 1, 1, POWER(2, 52) + id, 1, 1, NULL, NULL, NULL FROM RANGE(3)", id="large integers"),
-        pytest.param("SELECT 1, 1, 1, 1, 1, NULL, NULL, REPEAT('x', 300) FROM RANGE(3)", id="long texts"),
-        pytest.param("SELECT 1, 1, 1, 1, 1, NULL, NULL, '$' || '{env:HOME}' FROM RANGE(3)", id="variables"),
+        pytest.param(
+            "SELECT 1, 1, 1, 1, 1, NULL, NULL, REPEAT('x', 300) FROM RANGE(3)",
+            id="long texts",
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(
+            "SELECT 1, 1, 1, 1, 1, NULL, NULL, '$' || '{env:HOME}' FROM RANGE(3)",
+            id="variables",
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_what_cannot_be_kept_is_computed_from_the_rows(facts: Maintained, rows: str) -> None:
