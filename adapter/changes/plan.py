@@ -141,10 +141,10 @@ def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
     once = slicing([*(b.node for b in kept), *last], d)
     for b in kept:
         once.add(b)
-    result = replace(plan_.result, node=once.over_slices(plan_.result.node))
+    node, *added = once.last(last)
+    result = replace(plan_.result, node=node)
     if plan_.additions:
-        rows = once.over_slices(plan_.additions.rows)
-        plan_ = replace(plan_, additions=replace(plan_.additions, rows=rows))
+        plan_ = replace(plan_, additions=replace(plan_.additions, rows=added[0]))
     read |= {name for b in once.bindings for name in _names_read(b.node)}
     feeds = tuple(f for f in d.feeds.values() if f.name in read)
     return replace(plan_, feeds=feeds, bindings=tuple(once.bindings), result=result, slices=tuple(once.slices))

@@ -10,7 +10,7 @@ asks the table for some of those keys later (containment.py) chooses from the ro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -67,20 +67,35 @@ class Slicing:
     _read: dict[Node, tuple[Named, Named]] = field(default_factory=dict)
     _rows_of: dict[str, tuple[Named, Node]] = field(default_factory=dict)
 
-    _wider: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
     def __post_init__(self) -> None:
         self._keys = Containment(self.d.types, types_of_feeds(self.d.feeds.values(), self.d.types))
 
     def add(self, binding: Binding) -> None:
         """One more relation of the plan, behind the slices that it is the first to read."""
-        self._append(replace(binding, node=self.over_slices(binding.node)))
+        self._append(replace(binding, node=self._over_slices(binding.node)))
+
+    def last(self, nodes: Iterable[Node]) -> list[Node]:
+        """Those behind all others. From then on, whoever reads a slice reads it with all columns that any needs."""
+        nodes = list(map(self._over_slices, nodes))
+        wide = {s.now.name: Named(s.now.name, s.now.node.columns) for s in self.slices}
+
+        def over(n: Node) -> Node:
+            found = wide.get(n.name, n) if isinstance(n, Named) else n
+            return n if found.columns == n.columns else Project(found, passed(n.columns))
+
+        made = {b.name: replace(b, node=rebuild(b.node, over)) for b in self.bindings}
+        self.bindings[:] = made.values()
+        self.slices[:] = (
+            replace(s, now=made[s.now.name], before=made[s.before.name] if s.before is not None else None)
+            for s in self.slices
+        )
+        return [rebuild(node, over) for node in nodes]
 
     def _append(self, binding: Binding) -> None:
-        self.bindings.append(replace(binding, node=self._over_wider(binding.node)))
-        self._keys.add(binding.name, self.bindings[-1].node)
+        self.bindings.append(binding)
+        self._keys.add(binding.name, binding.node)
 
-    def over_slices(self, node: Node) -> Node:
+    def _over_slices(self, node: Node) -> Node:
         if not self.asked:
             return node
         made: dict[int, Node] = {}
@@ -122,7 +137,7 @@ class Slicing:
     def _of_partner(self, whole: Node, e: Expr, partner: Named, shown: Expr) -> tuple[Named, Named]:
         rows, changed = self._rows_of[partner.name]
         values = tuple(Project(part, ((KEY.format(0), shown),)) for part in (rows, changed))
-        node = self._over_wider(simplify(distinct(UnionAll(values))))
+        node = simplify(distinct(UnionAll(values)))
         known = next((b for b in self.bindings if b.node == node), None)
         keys = known or self._bound("partner_keys", node, f"keys of the rows of {rows.name}, before and now")
         piece = Semi(whole, Named(keys.name, node.columns), ((e, KEY.format(0)),))
@@ -171,7 +186,7 @@ class Slicing:
             found = (self._from_wider(n.child, e, (n.keys, column(k))) for e, k in n.pairs)
             return with_children(n, (next(filter(None, found), n.child), n.keys))
 
-        return self._over_wider(rebuild(node, chosen)) if self.slices else node
+        return rebuild(node, chosen) if self.slices else node
 
     def _from_wider(self, scan: Scan, e: Expr, keys: tuple[Node, Expr]) -> Node | None:
         """All rows of the scan whose e is one of the keys, and more, as they were read for a slice."""
@@ -185,7 +200,7 @@ class Slicing:
                 continue
             if own.column is not None and self._keys.within(keys, (read.keys, column(k))):
                 names = self._widened(number, {c for _, c in scan.outputs})
-                rows = Named(slice_.now.name, tuple(names.values()))
+                rows = Named(slice_.now.name, tuple(dict.fromkeys(names[c] for _, c in scan.outputs)))
                 return Project(rows, tuple((name, column(names[c])) for name, c in scan.outputs))
         return None
 
@@ -200,29 +215,11 @@ class Slicing:
                 names[c] = free_name(c, {name.lower() for name in names.values()})
             wider = replace(read.child, outputs=(*read.child.outputs, *((names[c], c) for c in missing)))
             node = replace(read, child=wider)
-            self._wider[slice_.now.name] = node.columns
             older = slice_.scanned[1] if slice_.before is not None else at(_undated(node), Time.BEFORE)
             self.slices[number] = replace(slice_, now=replace(slice_.now, node=node), scanned=(node, older))
             self.bindings[self.bindings.index(slice_.now)] = self.slices[number].now
-            self._read_wider()
             self._keys.add(slice_.now.name, node)
         return names
-
-    def _read_wider(self) -> None:
-        """All relations so far, over slices that have more columns by now."""
-        made = {b.name: replace(b, node=self._over_wider(b.node)) for b in self.bindings}
-        self.bindings[:] = made.values()
-        for number, s in enumerate(self.slices):
-            before = made[s.before.name] if s.before is not None else None
-            self.slices[number] = replace(s, now=made[s.now.name], before=before)
-
-    def _over_wider(self, node: Node) -> Node:
-        def over(n: Node) -> Node:
-            if not isinstance(n, Named) or n.columns == (wider := self._wider.get(n.name, n.columns)):
-                return n
-            return Project(Named(n.name, wider), passed(n.columns))
-
-        return rebuild(node, over) if self._wider else node
 
 
 def slicing(relations: list[Node], d: Derivation) -> Slicing:
