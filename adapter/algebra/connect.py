@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TypeGuard
 
 from sqlglot import exp
@@ -47,6 +48,10 @@ class Chain:
             self.others += [node.predicate] if isinstance(node, Filter) else []
         else:
             self.links.append(node)
+
+    def in_turn(self, links: Iterable[Node]) -> Node:
+        """Each of them joined with those before it."""
+        return reduce(self.joined, links)
 
     def between(self, left: Node, right: Node) -> list[Equality]:
         """By which the two are joined, those of the left side first."""
@@ -109,10 +114,7 @@ def in_order(node: Node, names: tuple[str, ...]) -> Node:
 
 def _joined(node: Node, of: Callable[[Node], Node]) -> Node:
     chain = Chain.of(node)
-    joined, *waiting = map(of, by_keys(chain.links, chain.equalities))
-    for link in waiting:
-        joined = chain.joined(joined, link)
-    return joined
+    return chain.in_turn(map(of, by_keys(chain.links, chain.equalities)))
 
 
 def by_keys(leaves: list[Node], equalities: Iterable[Equality]) -> list[Node]:

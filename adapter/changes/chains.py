@@ -58,9 +58,8 @@ class Chaining:
         """None if it is no chain of which the order makes a difference."""
         if not is_inner(node):
             return None
-        chain = Chain.of(node, _stands_above_chain)
-        names = [c for link in chain.links for c in link.columns]
-        if len(chain.links) < FEWEST or len(set(names)) < len(names):
+        chain = _chain(node)
+        if chain is None or len(chain.links) < FEWEST:
             return None
         if not any(map(is_led_by_change, chain.links)) or not any(map(self._is_large, chain.links)):
             return None
@@ -95,22 +94,22 @@ class Chaining:
 def changed_first(join: Join, changed: Collection[str]) -> Node:
     """The same rows, joined first of the tables that changed, where these meet: whatever else they are joined with is
     met by the change of all, and not once by that of each."""
+    chain = _chain(join)
+    if chain is None:
+        return join
+    first = [n for n in chain.links if not n.has_groups and any(source in changed for source, _ in n.leaves)]
+    ordered = by_keys([*first, *(n for n in chain.links if n not in first)], chain.equalities)
+    meet = set(ordered[: len(first)]) == set(first)
+    if len(first) < 2 or not meet or ordered == chain.links:
+        return join
+    return in_order(chain.in_turn(ordered), join.columns)
+
+
+def _chain(join: Join) -> Chain | None:
+    """None where two of its relations have a column of one name."""
     chain = Chain.of(join, _stands_above_chain)
     names = [c for link in chain.links for c in link.columns]
-    first = [n for n in chain.links if not n.has_groups and any(source in changed for source, _ in n.leaves)]
-    if len(first) < 2 or chain.links[: len(first)] == first or len(set(names)) < len(names):
-        return join
-    others = [link for link in chain.links if link not in first]
-    rows, *waiting = by_keys(first, chain.equalities)
-    for link in waiting:
-        if not chain.between(rows, link):
-            return join
-        rows = chain.joined(rows, link)
-    while others:
-        link = next((n for n in others if chain.between(rows, n)), others[0])
-        rows = chain.joined(rows, link)
-        others.remove(link)
-    return in_order(rows, join.columns)
+    return chain if len(set(names)) == len(names) else None
 
 
 def _stands_above_chain(node: Node) -> bool:

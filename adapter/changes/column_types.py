@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Window
+from .values import Values
 
 Types = Mapping[str, Mapping[str, str]]
 """Source, or computed relation, -> its columns in lower case -> their types, as far as they are known."""
@@ -13,10 +14,10 @@ Types = Mapping[str, Mapping[str, str]]
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
-def of_one_type(join: Join, left: Expr, right: Expr, types: Types) -> bool:
+def of_one_type(one: Values, other: Values, types: Types) -> bool:
     """Whether equal values of the two are one value: '01' and 1 are equal, and so are 1 and '1'."""
-    found = type_of(join.left, left, types)
-    return found is not None and found == type_of(join.right, right, types)
+    found = type_of(*one, types)
+    return found is not None and found == type_of(*other, types)
 
 
 def types_of(node: Node, types: Types) -> Mapping[str, str]:

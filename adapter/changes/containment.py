@@ -9,15 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..algebra.expressions import Expr, column
-from ..algebra.nodes import Aggregate, Filter, Generate, Join, JoinKind, Named, Node, Project, Semi, UnionAll, Window
-from .column_types import Types, type_of, types_of
-
-PAIRING = (JoinKind.INNER, JoinKind.SEMI)
-"""Of which each row has met one of the other side."""
-
-Values = tuple[Node, Expr]
-"""Those that an expression has in the rows of a relation."""
+from ..algebra.expressions import column
+from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Semi, UnionAll
+from .column_types import Types, of_one_type, types_of
+from .values import PAIRING, Values, among, below, parts
 
 
 @dataclass
@@ -71,36 +66,13 @@ class Containment:
 
     def _are_all_within(self, values: Values, others: Values, known: dict[tuple[Values, Values], bool]) -> bool:
         node, e = values
-        return isinstance(node, UnionAll) and all(self._within(part, others, known) for part in _parts(node, e))
+        return isinstance(node, UnionAll) and all(self._within(part, others, known) for part in parts(node, e))
 
     def _among(self, values: Values) -> Iterator[Values]:
         """Values that all of these are among."""
-        node, e = values
-        assert e.column is not None
-        if isinstance(node, Named) and node.name in self._relations:
-            yield self._relations[node.name], e
-        elif isinstance(node, Semi):
-            yield node.child, e
-            met = ((node.keys, column(k)) for own, k in node.pairs if own == e)
-            yield from (keys for keys in met if self._are_of_one_type(values, keys))
-        elif isinstance(node, Filter | Window | Generate) and e.column in node.child.column_set:
-            yield node.child, e
-        elif isinstance(node, Project | Aggregate) and (below := _below(node, e)) is not None:
-            yield node.child, below
-        elif isinstance(node, Join):
-            yield from self._among_sides(node, e)
-
-    def _among_sides(self, join: Join, e: Expr) -> Iterator[Values]:
-        here = 0 if e.column in join.left.column_set else 1
-        if here and join.kind is not JoinKind.INNER:
-            # Where there was no partner it is NULL.
-            return
-        yield join.children[here], e
-        if join.kind in PAIRING and join.as_of is None:
-            for equal in join.equalities:
-                met = (join.children[1 - here], equal[1 - here])
-                if equal[here] == e and self._are_of_one_type((join.children[here], e), met):
-                    yield met
+        for more, equal in among(values, self._relations):
+            if not equal or of_one_type(values, more, self._types):
+                yield more
 
     def _had(self, values: Values, others: Values) -> Iterator[tuple[Values, ...]]:
         """Values of which the others have those that are among all of them."""
@@ -108,38 +80,33 @@ class Containment:
         assert e.column is not None
         if isinstance(node, Named) and node.name in self._relations:
             yield ((self._relations[node.name], e),)
-        elif isinstance(node, Project | Aggregate) and (below := _below(node, e)) is not None:
-            yield ((node.child, below),)
+        elif isinstance(node, Project | Aggregate) and (of := below(node, e)) is not None:
+            yield ((node.child, of),)
         elif isinstance(node, UnionAll):
-            yield from ((part,) for part in _parts(node, e))
+            yield from ((part,) for part in parts(node, e))
         elif isinstance(node, Filter) and isinstance(node.child, Semi):
             kept = Filter(node.child.child, node.predicate)
             yield ((Semi(kept, node.child.keys, node.child.pairs), e),)
         elif isinstance(node, Semi):
             (own, k), *more = node.pairs
             keys = (node.keys, column(k))
-            if not more and own == e and self._are_of_one_type((node.child, e), keys):
+            if not more and own == e and of_one_type((node.child, e), keys, self._types):
                 yield (node.child, e), keys
         elif isinstance(node, Join) and node.kind is JoinKind.SEMI and node.as_of is None and node.residual is None:
             for l, r, null_safe in node.equalities if len(node.equalities) == 1 else ():
                 sides = (node.left, e), (node.right, r)
-                if l == e and (null_safe or self._are_known(values)) and self._are_of_one_type(*sides):
+                if l == e and (null_safe or self._are_known(values)) and of_one_type(*sides, self._types):
                     yield sides
 
     def _are_known(self, values: Values) -> bool:
         """Whether none is NULL, since each was found equal to something."""
         node, e = values
         if isinstance(node, UnionAll):
-            return all(map(self._are_known, _parts(node, e)))
-        paired = node.equalities if isinstance(node, Join) and node.kind in PAIRING and node.as_of is None else ()
+            return all(map(self._are_known, parts(node, e)))
+        paired = node.equalities if isinstance(node, Join) and node.kind in PAIRING else ()
         if any(e in (l, r) and not null_safe for l, r, null_safe in paired):
             return True
         return e.column is not None and any(map(self._are_known, self._among(values)))
-
-    def _are_of_one_type(self, one: Values, other: Values) -> bool:
-        """Whether equal values of them are one value: '01' and 1 are equal, and so are 1 and '1'."""
-        found = type_of(*one, self._types)
-        return found is not None and found == type_of(*other, self._types)
 
 
 def _are_the_same(values: Values, others: Values) -> bool:
@@ -147,15 +114,3 @@ def _are_the_same(values: Values, others: Values) -> bool:
     if isinstance(node, Named) and isinstance(other, Named):
         return node.name == other.name and e == of
     return e == of and node == other
-
-
-def _below(node: Project | Aggregate, e: Expr) -> Expr | None:
-    """What a column is made of; None of one that an aggregate computes."""
-    outputs = node.outputs if isinstance(node, Project) else node.groups
-    return next((of for name, of in outputs if name == e.column), None)
-
-
-def _parts(union: UnionAll, e: Expr) -> list[Values]:
-    assert e.column is not None
-    place = union.columns.index(e.column)
-    return [(child, column(child.columns[place])) for child in union.inputs]

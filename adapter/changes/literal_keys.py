@@ -183,8 +183,9 @@ def computed_as(node: Node, e: Expr, types: Types) -> tuple[Named, str] | None:
             if (found := computed_as(node.children[here], e, types)) is not None:
                 return found
             # What it is equal to has the same values, as far as rows are left.
-            equals = (q for q in node.equalities if q[here] == e and of_one_type(node, q[0], q[1], types))
-            others = (computed_as(node.children[1 - here], q[1 - here], types) for q in equals)
+            sides = (((node.left, l), (node.right, r)) for l, r, _ in node.equalities)
+            equals = (s for s in sides if s[here][1] == e and of_one_type(*s, types))
+            others = (computed_as(*s[1 - here], types) for s in equals)
             return next((f for f in others if f is not None), None)
         case _:
             return None

@@ -165,7 +165,7 @@ def _kept(node: Node, e: Expr, types: Types) -> Iterator[tuple[Node, Expr]]:
                 yield from _kept(node.children[here], e, types)
             if node.kind is JoinKind.INNER or (node.kind is JoinKind.SEMI and here == 0):
                 for q in node.equalities:
-                    if q[here] == e and not q[2] and of_one_type(node, q[0], q[1], types):
+                    if q[here] == e and not q[2] and of_one_type((node.left, q[0]), (node.right, q[1]), types):
                         yield from _kept(node.children[1 - here], q[1 - here], types)
 
 

@@ -12,33 +12,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..algebra.expressions import Expr, column
-from ..algebra.nodes import (
-    Aggregate,
-    Filter,
-    Generate,
-    Join,
-    JoinKind,
-    Named,
-    Node,
-    Project,
-    Scan,
-    Semi,
-    Time,
-    UnionAll,
-    Window,
-)
+from ..algebra.nodes import Filter, Join, Named, Node, Project, Scan, Semi, Time, UnionAll
 from ..algebra.slow import is_slow
 from ..algebra.transform import rebuild, remembered, with_children
 from .column_types import Types
 from .derivation import KEY, Binding
 from .literal_keys import computed_as
 from .restrict import restrict
+from .values import PAIRING, among, parts
 
 Fed = frozenset[tuple[str, str]]
 """Columns of change feeds: (the feed's name, its column)."""
-
-PAIRING = (JoinKind.INNER, JoinKind.SEMI)
-"""Of which no row is left that meets none of the other side."""
 
 ASKED = Named("rows_met", (KEY.format(0),))
 """Stands for K while a semi-join with it is pushed down."""
@@ -107,25 +91,12 @@ class Meeting:
         """Columns of feeds, of which every value of an expression is one; None if nothing says that."""
         if e.column is None:
             return None
-        match node:
-            case Named():
-                return self._named(node.name, e.column)
-            case Semi():
-                by = next((self.fed(node.keys, column(k)) for own, k in node.pairs if own == e), None)
-                return by or self.fed(node.child, e)
-            case Filter() | Window() | Generate():
-                return self.fed(node.child, e) if e.column in node.child.column_set else None
-            case Project() | Aggregate():
-                below = dict(node.outputs if isinstance(node, Project) else node.groups)
-                return self.fed(node.child, below[e.column]) if e.column in below else None
-            case UnionAll():
-                place = node.columns.index(e.column)
-                parts = [self.fed(child, column(child.columns[place])) for child in node.inputs]
-                return frozenset().union(*(p for p in parts if p)) if all(parts) else None
-            case Join():
-                return self._of_join(node, e)
-            case _:
-                return None
+        if isinstance(node, Named):
+            return self._named(node.name, e.column)
+        if isinstance(node, UnionAll):
+            found = [self.fed(*part) for part in parts(node, e)]
+            return frozenset().union(*(f for f in found if f)) if all(found) else None
+        return next(filter(None, (self.fed(*more) for more, _ in among((node, e), self.relations))), None)
 
     def _named(self, name: str, of: str) -> Fed | None:
         if name in self.feeds:
@@ -135,17 +106,6 @@ class Meeting:
         if (name, of) not in self._known:
             self._known[name, of] = self.fed(self.relations[name], column(of))
         return self._known[name, of]
-
-    def _of_join(self, join: Join, e: Expr) -> Fed | None:
-        assert e.column is not None
-        here = 0 if e.column in join.left.column_set else 1
-        if here and join.kind is not JoinKind.INNER:
-            # Where there was no partner it is NULL.
-            return None
-        if (found := self.fed(join.children[here], e)) or join.kind not in PAIRING:
-            return found
-        others = (self.fed(join.children[1 - here], q[1 - here]) for q in join.equalities if q[here] == e)
-        return next((f for f in others if f), None)
 
     def _among(self, side: Node, asked: list[tuple[Expr, Values]], met: Callable[[Met], Named | None]) -> Node:
         for e, (by, keys) in asked:

@@ -33,7 +33,7 @@ def said_by(side: Node, join: Join, exprs: tuple[Expr, ...], d: Derivation) -> t
     if not joining(join, exprs, d):
         return None
     here, there = (0, 1) if side is join.left else (1, 0)
-    same = {e[there]: e[here] for e in join.equalities if of_one_type(join, e[0], e[1], d.types)}
+    same = {e[there]: e[here] for e in join.equalities if of_one_type((join.left, e[0]), (join.right, e[1]), d.types)}
     found = tuple(e if e.columns <= side.column_set else same.get(e) for e in exprs)
     return None if None in found else tuple(e for e in found if e is not None)
 

@@ -171,10 +171,11 @@ def dear_plan(
         whole, own = read_whole(relation) if few else frozenset(relation.leaves), alone(relation)
         read += sum(sizes.get(leaf[0], 0) * (1.0 if leaf in whole else LOOKED_UP) for leaf in own.leaves)
         slowly += sum(sizes.get(leaf[0], 0) for leaf in searched(own) & whole)
-    once = sum(sizes.get(source, 0) for source, _ in seen.model.node.leaves)
+    # Where no size is known, nothing read is either.
+    once = sum(sizes.get(source, 0) for source, _ in seen.model.node.leaves) or 1
     makes = plan.shape is Shape.UPSERT and seen.held is None
     relations = len(plan.feeds) + len(plan.relations) + 1
-    planned = Planned(relations, read / once, makes, slowly / once) if once else Planned(relations, 0.0, makes)
+    planned = Planned(relations, read / once, makes, slowly / once)
     return dear_at_sight(past, size, changed, planned, bar, lacking=lacking)
 
 

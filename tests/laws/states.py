@@ -44,6 +44,16 @@ class Script:
 VALUES = (None, 0, 1, 2)
 
 
+def bags(relations: Mapping[str, tuple[str, ...]]) -> st.SearchStrategy[State]:
+    """Rows of each of the relations, by its columns."""
+    return st.fixed_dictionaries(
+        {
+            name: st.lists(st.tuples(*(st.sampled_from(VALUES) for _ in columns)), max_size=4).map(Counter)
+            for name, columns in relations.items()
+        }
+    )
+
+
 def _row(draw: st.DrawFn, source: str) -> Row:
     """Drawn as one number, whose digits are the values: a row is drawn often."""
     width = len(SOURCES[source])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -30,16 +29,11 @@ from dbt_spark_dynamic.changes.plan import plan
 from dbt_spark_dynamic.dialect import parse_expression
 
 from .plans import one_in, pick, predicates, scalars
-from .states import SOURCES, TYPES, VALUES, Script, scripts, world
+from .states import SOURCES, TYPES, Script, bags, scripts, world
 
 COMPUTED = {"few": ("n", "m"), "others": ("v",)}
 ALL_TYPES = {**TYPES, **{name: dict.fromkeys(names, "int") for name, names in COMPUTED.items()}}
-BAGS = st.fixed_dictionaries(
-    {
-        name: st.lists(st.tuples(*(st.sampled_from(VALUES) for _ in columns)), max_size=4).map(Counter)
-        for name, columns in COMPUTED.items()
-    }
-)
+BAGS = bags(COMPUTED)
 
 
 @st.composite

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 from hypothesis import given
@@ -30,15 +29,10 @@ from dbt_spark_dynamic.dialect import parse_expression
 
 from .carrying_out import bound
 from .plans import one_in, pick, plans, plans_over_groups, predicates
-from .states import KEYS, SOURCES, TYPES, VALUES, Script, scripts, world
+from .states import KEYS, SOURCES, TYPES, Script, bags, scripts, world
 
 FED = {"few_change": ("k", "x"), "more_change": ("k", "x")}
-BAGS = st.fixed_dictionaries(
-    {
-        name: st.lists(st.tuples(*(st.sampled_from(VALUES) for _ in columns)), max_size=4).map(Counter)
-        for name, columns in FED.items()
-    }
-)
+BAGS = bags(FED)
 
 
 def values(node: Node, name: str, now: World) -> set:

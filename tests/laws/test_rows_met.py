@@ -33,7 +33,7 @@ from dbt_spark_dynamic.changes.rows_met import Meeting, Met
 
 from .carrying_out import bound
 from .plans import one_in, pick, plans, plans_over_groups, predicates
-from .states import KEYS, SOURCES, TYPES, VALUES, Script, scripts, world
+from .states import KEYS, SOURCES, TYPES, Script, bags, scripts, world
 
 
 def meeting(planned: ChangePlan) -> Meeting:
@@ -98,12 +98,7 @@ def test_what_a_column_holds_feeds_hold(model: Node, script: Script) -> None:
 
 FEEDS = {"few_change": ("s.a", ("k", "x")), "others_change": ("t.A", ("x",))}
 COMPUTED = {"rows": ("v", "w")}
-BAGS = st.fixed_dictionaries(
-    {
-        name: st.lists(st.tuples(*(st.sampled_from(VALUES) for _ in columns)), max_size=4).map(Counter)
-        for name, columns in {**{n: c for n, (_, c) in FEEDS.items()}, **COMPUTED}.items()
-    }
-)
+BAGS = bags({**{n: c for n, (_, c) in FEEDS.items()}, **COMPUTED})
 
 
 @st.composite
