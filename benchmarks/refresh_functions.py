@@ -46,17 +46,19 @@ class Change:
         return statements
 
     def _came(self, many: int) -> str:
+        order = f"XXHASH64(o_orderkey, {self.number})"
         if self.recent:
-            last = f"SELECT o_orderkey AS k FROM orders ORDER BY k DESC LIMIT {many}"
-            return f"SELECT k, k - MIN(k) OVER () + MAX(k) OVER () + 32 AS becomes FROM ({last})"
+            # Of any orders: if the last ones came again, the next change would undo this one.
+            some = f"SELECT o_orderkey AS k FROM orders ORDER BY {order} LIMIT {many}"
+            last = "(SELECT MAX(o_orderkey) FROM orders)"
+            return f"SELECT k, {last} + ROW_NUMBER() OVER (ORDER BY k) AS becomes FROM ({some})"
         free = f"o_orderkey + {USED * (1 + self.number % 3)}"
         return (
             f"SELECT o_orderkey AS k, {free} AS becomes FROM orders AS o"
             f" LEFT ANTI JOIN (SELECT o_orderkey AS taken FROM orders) ON taken = {free}"
-            f" WHERE o_orderkey % 32 < {USED} ORDER BY XXHASH64(o_orderkey, {self.number}) LIMIT {many}"
+            f" WHERE o_orderkey % 32 < {USED} ORDER BY {order} LIMIT {many}"
         )
 
     def _went(self, many: int) -> str:
-        # Not those that come again under new keys: together they would be no change at all to most queries.
         order = "o_orderkey DESC" if self.recent else f"XXHASH64('went', o_orderkey, {self.number})"
-        return f"SELECT o_orderkey AS k FROM orders ORDER BY {order} LIMIT {many} OFFSET {many if self.recent else 0}"
+        return f"SELECT o_orderkey AS k FROM orders ORDER BY {order} LIMIT {many}"

@@ -17,7 +17,7 @@ one process on one machine of two cores.
 The 22 queries of TPC-H as dynamic tables. Orders come with their lines, by the refresh functions of TPC-H, and in a
 mixed change as many go; then every table is refreshed. *Scattered*: their keys lie all over the tables; *recent*:
 behind all others. A ratio says how many such refreshes take as long as CREATE TABLE AS of the same query, timed in the
-same process after a first small change: of tables that rows have left, Spark takes up to half as long again for a scan.
+same process after two small changes: of tables that rows have left, Spark takes up to half as long again for a scan.
 Below 1, the refresh is the slower one. Each table has been refreshed twice before: the first refreshes of averages,
 shares and the like take as long as a build, because the ledger begins to keep what they are made of, or a state table
 is begun; and Java runs slowly what it has not run before. *Again*: another change of that size came just before. What a
