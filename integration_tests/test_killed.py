@@ -29,6 +29,7 @@ from integration_tests.test_streams import drop_in
 SECONDS = 180
 
 WAREHOUSE = "store/warehouse/shop.db"
+# What a run does next when a new path like that appears.
 OF_STREAMS = {
     "a batch is committed, and its checkpoint is not": f"{WAREHOUSE}/clicks/_delta_log/*.json",
     "a batch is merged, and its checkpoint is not": f"{WAREHOUSE}/prices/_delta_log/*.json",
@@ -38,7 +39,6 @@ OF_TABLES = {
     "messages are being written": "out/_aside_*",
     "messages are committed to a table of them": f"{WAREHOUSE}/messages/_delta_log/*.json",
 }
-"""What a run does next when a new path like that appears."""
 
 PER_USER = "SELECT c.user, COUNT(*) AS n, SUM(p.price) AS total FROM {clicks} c JOIN {prices} p ON c.item = p.item \
 GROUP BY c.user"
