@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from dbt_spark_dynamic.algebra.nodes import Node
 from dbt_spark_dynamic.changes.change_plan import ChangePlan
 from dbt_spark_dynamic.commit import look, rows_met, shared_rows
 from dbt_spark_dynamic.commit.classic import ClassicEngine
+from dbt_spark_dynamic.commit.decide import Reads
 from dbt_spark_dynamic.commit.outcome import Code
 from integration_tests.maintained import Maintained
 
@@ -187,14 +186,14 @@ def test_rows_that_are_not_to_be_had_are_weighed(shop: Maintained, monkeypatch: 
         for change in changes:
             shop.sql(change)
         read_by_each(shop)
-    weighed: list[int] = []
+    weighed: list[tuple[int, int | None]] = []
 
-    def dear(
-        seen: Any, spec: Any, changed: Any, plan: ChangePlan, alone: Callable[[Node], Node], *, lacking: bool
-    ) -> str | None:
-        assert lacking is bool(weighed)
-        weighed.append(sum(name.endswith("items") for r in plan.relations for name, _ in alone(r).leaves))
-        return "it reads items" if lacking else None
+    def dear(seen: Any, spec: Any, changed: Any, plan: ChangePlan, alone: Reads, hoped: Reads | None) -> str | None:
+        weighed.append((items_of(plan, alone), items_of(plan, hoped) if hoped is not None else None))
+        return "it reads items" if hoped is not None else None
+
+    def items_of(plan: ChangePlan, reads: Reads) -> int:
+        return sum(name.endswith("items") for r in plan.relations for name, _ in reads(r).leaves)
 
     monkeypatch.setattr("dbt_spark_dynamic.commit.refresh.dear_plan", dear)
     monkeypatch.setattr(rows_met, "MOST_OF_ONE", 3)
@@ -203,5 +202,13 @@ def test_rows_that_are_not_to_be_had_are_weighed(shop: Maintained, monkeypatch: 
         shop.sql(change)
     outcome = shop.refresh("sums")
     assert (outcome.technique, outcome.reason) == ("rewrite", "it reads items")
-    assert len(weighed) == 2 and weighed[0] < weighed[1]
+    (there, _), (alone, hoped) = weighed
+    assert there == hoped < alone
+    assert shop.difference("sums") == 0
+    # Then it is known before anything is read.
+    weighed.clear()
+    for change in CHANGES[2]:
+        shop.sql(change.replace("= 4 ", "= 3 ").replace("NULL", "6"))
+    assert shop.refresh("sums").reason == "it reads items"
+    assert weighed == [(alone, hoped)]
     assert shop.difference("sums") == 0

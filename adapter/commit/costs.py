@@ -126,9 +126,11 @@ class Planned:
 
     def seconds(self, anew: float, changed: int) -> float:
         """anew: seconds that computing the query takes; changed: rows."""
-        each = RELATION * max(changed / OF_ROWS, 1.0) ** POWER
-        reading = MAKING * self.times if self.makes else LOOKING * self.times + (MAKING - LOOKING) * self.searched
-        return each * self.relations + reading * anew
+        return RELATION * max(changed / OF_ROWS, 1.0) ** POWER * self.relations + self.reading(anew)
+
+    def reading(self, anew: float) -> float:
+        """Of those seconds, the ones for what it reads."""
+        return anew * (MAKING * self.times if self.makes else LOOKING * self.times + (MAKING - LOOKING) * self.searched)
 
     def __str__(self) -> str:
         return f"the change takes {self.relations} relations, which read {self.times:.1f} times what the query reads"
@@ -312,20 +314,23 @@ def saves_nothing(over: Past, alone: Past, size: int, changed: Changed, untimed:
 
 
 def dear_at_sight(
-    past: Past, size: int, changed: Changed | None, planned: Planned, bar: Bar, *, lacking: bool = False
+    past: Past, size: int, changed: Changed | None, planned: Planned, bar: Bar, *, lacking: float | None = None
 ) -> str | None:
     """Why a small table is sooner written anew than brought up to date by a plan of which none like it was timed; None
-    if it is not, or if nothing says so. bar: of those for small tables, the one that has to be met; lacking: whether it
-    has to read what earlier ones had from others."""
+    if it is not, or if nothing says so. bar: of those for small tables, the one that has to be met; lacking: seconds by
+    what earlier ones took, which had from others what this one has to read for itself; None where it need not."""
     # So few rows' keys are said to large tables as literals, and how many files those leave out is not known before.
     if past.anew is None or size < SMALL or changed is None or changed.rows <= MOST_KEYS:
         return None
-    if past.is_told(changed) and not lacking:
-        return None
-    anew = past.anew.of(size)
-    # More rows never take less.
-    more = (took.seconds for took in past.by_change if took.share >= changed.share)
-    found = Expected(min([planned.seconds(anew, changed.rows), *more]), anew)
+    anew, told = past.anew.of(size), past.is_told(changed)
+    if lacking is None:
+        if told:
+            return None
+        # More rows never take less.
+        at_most = [took.seconds for took in past.by_change if took.share >= changed.share]
+    else:
+        at_most = [lacking] if told else []
+    found = Expected(min([planned.seconds(anew, changed.rows), *at_most]), anew)
     return f"{planned}: {found}" if bar.is_met(found) else None
 
 

@@ -38,6 +38,9 @@ from .outcome import Code
 from .sources import Change, Lost, change_of
 from .spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec
 
+Reads = Callable[[Node], Node]
+"""Of a relation of a change plan, what a refresh has to read for it."""
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -151,20 +154,27 @@ def dear_plan(
     spec: Spec,
     changed: Changed | None,
     plan: ChangePlan,
-    alone: Callable[[Node], Node] = lambda relation: relation,
-    *,
-    lacking: bool = False,
+    alone: Reads = lambda relation: relation,
+    hoped: Reads | None = None,
 ) -> str | None:
     """Why a plan for a change of so many rows is not worth carrying out; None if it is. alone: one of its relations,
-    without what it reads together with others; lacking: whether some of that turned out not to be there."""
+    without what it reads together with others; hoped: without what it might have read so, too; None where all of that
+    is there."""
     past = _past_of_rewritable(seen, spec)
     bar = next((bar for bar in bars(seen, spec) if bar.timed), None)
     # What a state table saves was seen when it was begun.
     if past is None or bar is None or seen.state is not None:
         return None
+    planned, lacking = _planned(seen, changed, plan, alone), None
+    if hoped is not None and (told := costs(seen, changed)) is not None:
+        spared = _planned(seen, changed, plan, hoped)
+        lacking = told.by_change + planned.reading(told.anew) - spared.reading(told.anew)
+    return dear_at_sight(past, size_of_sources(seen), changed, planned, bar, lacking=lacking)
+
+
+def _planned(seen: Seen, changed: Changed | None, plan: ChangePlan, alone: Reads) -> Planned:
     assert seen.model.node is not None
     sizes = {name: seen.catalog.tables[name].size for name in seen.model.sources}
-    size = size_of_sources(seen)
     few = changed is not None and changed.rows <= FEW_CHANGES
     read = slowly = 0.0
     for relation in plan.relations:
@@ -174,9 +184,7 @@ def dear_plan(
     # Where no size is known, nothing read is either.
     once = sum(sizes.get(source, 0) for source, _ in seen.model.node.leaves) or 1
     makes = plan.shape is Shape.UPSERT and seen.held is None
-    relations = len(plan.feeds) + len(plan.relations) + 1
-    planned = Planned(relations, read / once, makes, slowly / once)
-    return dear_at_sight(past, size, changed, planned, bar, lacking=lacking)
+    return Planned(len(plan.feeds) + len(plan.relations) + 1, read / once, makes, slowly / once)
 
 
 def _past_of_rewritable(seen: Seen, spec: Spec) -> Past | None:

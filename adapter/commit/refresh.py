@@ -162,8 +162,8 @@ def _refreshed(state: Spec, apart: Apart, seen: Seen, engine: Engine) -> Outcome
 class Refresh:
     """The state of one refresh. began: when, by the ledger's clock; measure: what is asked about what was computed;
     table, version: the target's complete name, and its version once refreshed; unkept: what the ledger was found not to
-    be able to keep rows of; begun: whether it is the first over a state table; ended: the one that
-    is done without from now on."""
+    be able to keep rows of; begun: whether it is the first over a state table; ended: the one that is done without from
+    now on."""
 
     def __init__(
         self, spec: Spec, engine: Engine, seen: Seen, measure: Measure | None = None, *, began: int | None = None,
@@ -431,7 +431,7 @@ class Refresh:
         plan = self._plan(work)
         met = self.met = RowsMet(
             self.engine, plan, work, self.catalog.tables, spans, self.seen.types, self.spec.target,
-            weigh=lambda met: self._weigh_plan(plan, changed, met, lacking=True),
+            weigh=lambda met: self._weigh_plan(plan, changed, met),
         )  # fmt: skip
         self._weigh_plan(plan, changed, met)
         new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
@@ -476,10 +476,10 @@ class Refresh:
         if (reason := dearer(self.seen, self.spec, changed)) is not None:
             raise Dearer(reason)
 
-    def _weigh_plan(self, plan: ChangePlan, changed: Changed | None, met: RowsMet, *, lacking: bool = False) -> None:
-        """Raises Dearer where what the plan reads takes so long that writing the table anew is cheaper. lacking: as
-        `dear_plan` has it."""
-        if (reason := dear_plan(self.seen, self.spec, changed, plan, met.alone, lacking=lacking)) is not None:
+    def _weigh_plan(self, plan: ChangePlan, changed: Changed | None, met: RowsMet) -> None:
+        """Raises Dearer where what the plan reads takes so long that writing the table anew is cheaper."""
+        hoped = met.hoped if met.lacks else None
+        if (reason := dear_plan(self.seen, self.spec, changed, plan, met.alone, hoped)) is not None:
             raise Dearer(reason)
 
     def _weigh_rows(self, rows: int) -> None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
@@ -83,6 +83,7 @@ class RowsMet:
         sources = {f.name: f.source for f in self.plan.feeds}
         self._meeting = Meeting.of_plan(sources, self.plan.bindings, self.source_types)
         self._asking: dict[_Place, _Asking] = {}
+        self._too_many: set[_Place] = set()
         if self._shared is not None and any(is_large(t) for t in self.tables.values()):
             self._ask()
 
@@ -111,7 +112,10 @@ class RowsMet:
                 self.who, f"{table.path} {table.id}", self._version(place), place.column, frozenset(found.columns), by,
                 found.slow,
             )  # fmt: skip
-            if (others := self._shared.wish(found.asked, self._changed(found.by))) is not None:
+            others = self._shared.wish(found.asked, self._changed(found.by))
+            if others is None:
+                self._too_many.add(place)
+            else:
                 found.others = others
                 self._asking[place] = found
 
@@ -140,16 +144,25 @@ class RowsMet:
         span = self.spans[place.source]
         return span.before if place.time is Time.BEFORE else span.after
 
+    @property
+    def lacks(self) -> bool:
+        """Whether rows that others ask for, too, are not to be had."""
+        return bool(self._too_many) or any(asking.alone for asking in self._asking.values())
+
     def alone(self, relation: Node) -> Node:
         """A relation of the plan as far as it is for this model to read: where others ask for the same rows of a table,
         they count as being there."""
+        return self._without(relation, {p for p, asking in self._asking.items() if asking.others and not asking.alone})
 
+    def hoped(self, relation: Node) -> Node:
+        """The same, had all of them been there."""
+        return self._without(relation, self._too_many | {p for p, asking in self._asking.items() if asking.others})
+
+    def _without(self, relation: Node, there: Set[_Place]) -> Node:
         def met(met: Met) -> Named | None:
-            asking = self._asking.get(_place(met))
-            shared = asking is not None and asking.others and not asking.alone
-            return Named("rows_met", _columns_of(met.scan)) if shared else None
+            return Named("rows_met", _columns_of(met.scan)) if _place(met) in there else None
 
-        return self._meeting.over(relation, met) if self._asking else relation
+        return self._meeting.over(relation, met) if there else relation
 
     def over(self, node: Node, pin: Pin) -> Node:
         """A relation over rows that are shared, which are read if they are not yet."""
