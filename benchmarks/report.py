@@ -23,8 +23,8 @@ shares and the like take as long as a build, because the ledger begins to keep w
 is begun; and Java runs slowly what it has not run before. *Again*: another change of that size came just before. What a
 refresh takes is known from those before it, so that the first after a larger change may be done in the dearer way. At
 scale 10, as in one `dbt run`, what queries have in common is read for the first that needs it: the change feed of a
-table, and the rows of tables that meet these feeds; at scale 1, each query reads all itself. What is shown of scale 1,
-and of recent keys at scale 10, is older, after one refresh, and set beside builds that were timed before any change.
+table, and the rows of tables that meet these feeds; at scale 1, each query reads all itself. What is shown of scale 1
+is older, after one refresh, and set beside builds that were timed before any change.
 """
 
 WORST = 5
@@ -122,11 +122,14 @@ def _chart(found: Sequence[Refreshed]) -> str:
     lines = ["```mermaid", "xychart-beta", '    title "Refreshes in the time of one build, geometric mean"']
     lines.append("    x-axis [" + ", ".join(f'"{share:.3%}"' for share in shares) + "]")
     lines.append('    y-axis "builds"')
+    said = []
     for kind in ("scattered, mixed", "recent, mixed"):
         these = [[r for r in found if r.case == (share, kind)] for share in shares]
         if all(these):
-            lines.append(f"    line [{', '.join(f'{mean(t):.2f}' for t in these)}]")
-    return "\n".join([*lines, "```", "", "The upper line: recent keys; the lower: scattered keys; both mixed.", ""])
+            means = [f"{mean(t):.2f}" for t in these]
+            lines.append(f"    line [{', '.join(means)}]")
+            said.append(f"from {means[0]} to {means[-1]}: {kind}")
+    return "\n".join([*lines, "```", "", f"The lines {'; '.join(said)}.", ""])
 
 
 def _queries(found: Sequence[Refreshed], scale: str) -> str:
