@@ -98,9 +98,10 @@ def changed_first(join: Join, changed: Collection[str]) -> Node:
     if chain is None:
         return join
     first = [n for n in chain.links if not n.has_groups and any(source in changed for source, _ in n.leaves)]
+    if len(first) < 2 or chain.links[: len(first)] == first:
+        return join
     ordered = by_keys([*first, *(n for n in chain.links if n not in first)], chain.equalities)
-    meet = set(ordered[: len(first)]) == set(first)
-    if len(first) < 2 or not meet or ordered == chain.links:
+    if set(ordered[: len(first)]) != set(first):
         return join
     return in_order(chain.in_turn(ordered), join.columns)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, UnionAll, Window
-from .values import Values
+from .values import Values, below, parts
 
 Types = Mapping[str, Mapping[str, str]]
 """Source, or computed relation, -> its columns in lower case -> their types, as far as they are known."""
@@ -34,14 +34,13 @@ def type_of(node: Node, e: Expr, types: Types) -> str | None:
         if isinstance(node, Named):
             return types.get(node.name, {}).get(e.column.lower())
         if isinstance(node, UnionAll):
-            place = node.columns.index(e.column)
-            found = {type_of(child, column(child.columns[place]), types) for child in node.inputs}
+            found = {type_of(*part, types) for part in parts(node, e)}
             return found.pop() if len(found) == 1 else None
         if isinstance(node, Project | Aggregate):
-            below = dict(node.outputs if isinstance(node, Project) else node.groups)
-            if e.column not in below:
+            of = below(node, e)
+            if of is None:
                 return None
-            node, e = node.child, below[e.column]
+            node, e = node.child, of
         elif isinstance(node, Join):
             node = node.left if e.column in node.left.column_set else node.right
         elif isinstance(node, Filter | Semi | Window) and e.column in node.child.column_set:

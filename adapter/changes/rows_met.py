@@ -28,8 +28,8 @@ ASKED = Named("rows_met", (KEY.format(0),))
 """Stands for K while a semi-join with it is pushed down."""
 
 
-class Values(NamedTuple):
-    """Those of an expression. by: columns of feeds, of which each is one; keys: as in `Met`."""
+class Origin(NamedTuple):
+    """Of the values of an expression. by: columns of feeds, of which each is one; keys: as in `Met`."""
 
     by: Fed | None
     keys: Named | None
@@ -68,24 +68,24 @@ class Meeting:
 
         def narrowed(n: Node) -> Node:
             if isinstance(n, Semi):
-                asked = [(e, self._values(n.keys, column(k))) for e, k in n.pairs]
+                asked = [(e, self._origin(n.keys, column(k))) for e, k in n.pairs]
                 return with_children(n, (self._among(n.child, asked, met), n.keys))
             if isinstance(n, Join) and n.as_of is None:
                 sides = list(n.children)
                 # Whatever the kind, a row of the right side that meets none of the left makes no difference.
                 for here, there in ((1, 0), (0, 1)) if n.kind in PAIRING else ((1, 0),):
-                    asked = [(e[here], self._values(n.children[there], e[there])) for e in n.equalities]
+                    asked = [(e[here], self._origin(n.children[there], e[there])) for e in n.equalities]
                     sides[here] = self._among(sides[here], asked, met)
                 return with_children(n, tuple(sides))
             return n
 
         return rebuild(node, narrowed)
 
-    def _values(self, node: Node, e: Expr) -> Values:
+    def _origin(self, node: Node, e: Expr) -> Origin:
         if not (by := self.fed(node, e)):
-            return Values(None, None)
+            return Origin(None, None)
         computed = computed_as(node, e, self.types)
-        return Values(by, computed[0] if computed is not None and computed[0].name in self.relations else None)
+        return Origin(by, computed[0] if computed is not None and computed[0].name in self.relations else None)
 
     def fed(self, node: Node, e: Expr) -> Fed | None:
         """Columns of feeds, of which every value of an expression is one; None if nothing says that."""
@@ -107,7 +107,7 @@ class Meeting:
             self._known[name, of] = self.fed(self.relations[name], column(of))
         return self._known[name, of]
 
-    def _among(self, side: Node, asked: list[tuple[Expr, Values]], met: Callable[[Met], Named | None]) -> Node:
+    def _among(self, side: Node, asked: list[tuple[Expr, Origin]], met: Callable[[Met], Named | None]) -> Node:
         for e, (by, keys) in asked:
             if not by or e.column is None:
                 continue

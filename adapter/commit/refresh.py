@@ -429,11 +429,11 @@ class Refresh:
     ) -> Outcome:
         """Raises NotKept, Dearer or NotHeld, with nothing written."""
         plan = self._plan(work)
+        weigh = partial(self._weigh_plan, plan, changed)
         met = self.met = RowsMet(
-            self.engine, plan, work, self.catalog.tables, spans, self.seen.types, self.spec.target,
-            weigh=lambda met: self._weigh_plan(plan, changed, met),
+            self.engine, plan, work, self.catalog.tables, spans, self.seen.types, self.spec.target, weigh=weigh
         )  # fmt: skip
-        self._weigh_plan(plan, changed, met)
+        weigh(met)
         new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
         new = self._with_partials(new, plan.partials, work)
         sizes = BytesRead(self._tables(), work.rows)
