@@ -17,6 +17,7 @@ from .algebra.clock import WATERMARK, misplaced, read_by
 from .algebra.connect import connected
 from .algebra.emission import Emission, emitted
 from .algebra.expressions import columns
+from .algebra.inner import inner_where_kept
 from .algebra.kept import is_kept, ripening
 from .algebra.keys import SourceKeys
 from .algebra.nodes import Node, Project
@@ -128,7 +129,7 @@ def compile_model(
                 "put it into WHERE", volatility=Volatility.VOLATILE,
             )  # fmt: skip
         outputs = tuple(zip((n for n, _ in result), columns(node.columns), strict=True))
-        whole = settled(prune(connected(Project(node, outputs))), lowering.typer, dict(result))
+        whole = settled(prune(connected(inner_where_kept(Project(node, outputs)))), lowering.typer, dict(result))
         named = ripening(whole) if joined_once else whole
         named = emitted(named, emission) if emission is not None else named
         fingerprint = digest((show(named), result))

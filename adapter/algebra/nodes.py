@@ -10,6 +10,8 @@ from enum import Enum
 from functools import cached_property
 from itertools import chain
 
+from sqlglot import exp
+
 from ..errors import Bug
 from ..names import WEIGHT
 from .expressions import Expr
@@ -64,6 +66,11 @@ class Node:
         return tuple(dict.fromkeys(chain.from_iterable(child.leaves for child in self.children)))
 
     @cached_property
+    def leaves_read(self) -> tuple[tuple[str, Time | None], ...]:
+        """Those that rows of are read: of the others it has but their columns' types."""
+        return tuple(dict.fromkeys(chain.from_iterable(child.leaves_read for child in self.children)))
+
+    @cached_property
     def scan_count(self) -> int:
         """How many scans it is made of, one that stands in it twice counted twice."""
         return sum(child.scan_count for child in self.children)
@@ -101,6 +108,10 @@ class Scan(Node):
         return ((self.source, self.time),)
 
     @property
+    def leaves_read(self) -> tuple[tuple[str, Time | None], ...]:
+        return self.leaves
+
+    @property
     def scan_count(self) -> int:
         return 1
 
@@ -119,6 +130,10 @@ class Named(Node):
     @property
     def leaves(self) -> tuple[tuple[str, Time | None], ...]:
         return ((self.name, None),)
+
+    @property
+    def leaves_read(self) -> tuple[tuple[str, Time | None], ...]:
+        return self.leaves
 
 
 @dataclass(frozen=True)
@@ -147,6 +162,14 @@ class Filter(Node):
     @property
     def children(self) -> tuple[Node, ...]:
         return (self.child,)
+
+    @cached_property
+    def leaves_read(self) -> tuple[tuple[str, Time | None], ...]:
+        return (
+            ()
+            if isinstance(self.predicate.tree, exp.Boolean) and not self.predicate.tree.this
+            else self.child.leaves_read
+        )
 
 
 @dataclass(frozen=True)

@@ -156,25 +156,42 @@ class Accumulator:
 
 def accumulator(i: int, tree: exp.Expression, data_type: str | None) -> Accumulator | None:
     """The i-th aggregate of a group. data_type: of its result, None if it is not shown. None if it does not add up."""
+    found = taken(tree)
+    if data_type is None or found is None:
+        return None
+    if found.call is not exp.Count:
+        exact = EXACT_SUMS if found.call is exp.Sum else ORDERED if found.call in (exp.Min, exp.Max) else None
+        if found.once or exact is None or not exact.fullmatch(data_type):
+            return None
+    return Accumulator(i, found.call, found.of, found.only, data_type, found.once)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What an aggregate takes of the rows of a group. call: itself; of: its operand, None for COUNT(*); only: which
+    rows alone, its FILTER; once: of DISTINCT, what each value of is taken once."""
+
+    call: type[exp.AggFunc]
+    of: exp.Expression | None
+    only: exp.Expression | None = None
+    once: tuple[exp.Expression, ...] = ()
+
+
+def taken(tree: exp.Expression) -> Taken | None:
+    """None for an aggregate of several operands, and for what is no aggregate."""
     only = None
     if isinstance(tree, exp.Filter):
         tree, only = tree.this, tree.expression.this
-    if data_type is None or tree.expressions:
+    if not isinstance(tree, exp.AggFunc) or tree.expressions:
         return None
     if isinstance(tree.this, exp.Distinct):
-        once = tuple(tree.this.expressions)
-        return Accumulator(i, exp.Count, None, only, data_type, once) if type(tree) is exp.Count else None
+        return Taken(type(tree), None, only, tuple(tree.this.expressions))
     if type(tree) is exp.CountIf:
         counted = [exp.paren(e) for e in (only, tree.this) if e is not None]
-        return Accumulator(i, exp.Count, None, exp.and_(*counted), data_type)
-    if type(tree) is exp.Count:
-        every_row = isinstance(tree.this, exp.Star | exp.Literal)
-        return Accumulator(i, exp.Count, None if every_row else tree.this, only, data_type)
-    call = EXTREMES.get(type(tree), type(tree))
-    exact = EXACT_SUMS if call is exp.Sum else ORDERED if call in (exp.Min, exp.Max) else None
-    if exact is None or not exact.fullmatch(data_type):
-        return None
-    return Accumulator(i, call, tree.this, only, data_type)
+        return Taken(exp.Count, None, exp.and_(*counted))
+    if type(tree) is exp.Count and isinstance(tree.this, exp.Star | exp.Literal):
+        return Taken(exp.Count, None, only)
+    return Taken(EXTREMES.get(type(tree), type(tree)), tree.this, only)
 
 
 def summed(value: exp.Expression) -> Expr:

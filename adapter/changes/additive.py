@@ -32,6 +32,7 @@ from .accumulators import Accumulator, Combine, accumulator, reference, summed
 from .derivation import KEY, Derivation, at, keeps_rows, net, passed
 from .differentiate import change
 from .falling import ROWS_NET, BesideOwn, Falls, counting_rows, tells_rows
+from .padded import padded_apart
 from .restrict import restrict
 from .simplify import simplify
 
@@ -90,9 +91,10 @@ def added(model: Node, own: Own, d: Derivation) -> Added | None:
     if found is None:
         return None
     node, shown, parts = found
+    rows = padded_apart(node).child
     keys = tuple(KEY.format(i) for i in range(len(node.groups)))
     groups = {name: column(key) for (name, _), key in zip(node.groups, keys, strict=True)}
-    changes = d.keys(_changes(node, keys, parts, d), "what each group won and lost", "group_changes")
+    changes = d.keys(_changes(node, rows, keys, parts, d), "what each group won and lost", "group_changes")
     shows = {inner: outer for outer, inner in reversed(shown.items())}
     values = groups | {name: p.value() for (name, _), p in zip(node.aggregates, parts, strict=True)}
     combine = {name: p.combine for (name, _), p in zip(node.aggregates, parts, strict=True)}
@@ -105,7 +107,7 @@ def added(model: Node, own: Own, d: Derivation) -> Added | None:
         shows[node.aggregates[counting.i][0]] if counting is not None else None,
     )
     beside = BesideOwn(keys, tuple(parts), tuple(shows[name] for name in node.columns))
-    if not beside.cases or d.only_grows(node.child):
+    if not beside.cases or d.only_grows(rows):
         return Added(additions, None, None)
     falling = d.keys(beside.falling(changes, own.read(beside.own)), "groups that are computed again", FALLING)
     additions = replace(additions, falls=beside.falls(changes, additions.rows))
@@ -144,14 +146,14 @@ def _parts(node: Aggregate, shown: Mapping[str, str], own: Own) -> list[Accumula
     return known if len(known) == len(parts) else None
 
 
-def _changes(node: Aggregate, keys: tuple[str, ...], parts: list[Accumulator], d: Derivation) -> Node:
-    """γ(ΔR). Of joined rows, ΔR is netted over what is grouped by and aggregated: a row that came by one side and left
-    by the other was never there, and says nothing of a group or of its extrema. Values that are counted once are rows
-    of their own."""
+def _changes(node: Aggregate, rows: Node, keys: tuple[str, ...], parts: list[Accumulator], d: Derivation) -> Node:
+    """γ(ΔR). rows: R, or what has the same groups. Of joined rows, ΔR is netted over what is grouped by and aggregated:
+    a row that came by one side and left by the other was never there, and says nothing of a group or of its extrema.
+    Values that are counted once are rows of their own."""
     groups = tuple((key, e) for key, (_, e) in zip(keys, node.groups, strict=True))
     read = [needed for part in parts for needed in part.read()]
-    changed = Project(simplify(change(node.child, d)), (*groups, *read, (WEIGHT, column(WEIGHT))))
-    told: list[Node] = [changed if _row_by_row(node.child) else net(changed)]
+    changed = Project(simplify(change(rows, d)), (*groups, *read, (WEIGHT, column(WEIGHT))))
+    told: list[Node] = [changed if _row_by_row(rows) else net(changed)]
     told += [_values(part, parts, groups, node.child, d) for part in parts if part.once]
     sums = [c for part in parts for c in part.contributions()]
     rows = [] if tells_rows(keys, parts) else [(ROWS_NET, summed(reference(WEIGHT)))]

@@ -19,6 +19,7 @@ from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Project, Scan, Wind
 from ..algebra.transform import rebuild
 from ..names import free_name
 from .additive import projected
+from .padded import padded_apart
 
 ROWS = Expr.of(exp.Count(this=exp.Star()))
 
@@ -39,7 +40,7 @@ class Apart:
         """What the table holds: γ, and the number of rows of each group, by which it is seen that a group has gone."""
         counted = any(e == ROWS for _, e in self.groups.aggregates)
         number = () if counted else ((free_name("rows", {c.lower() for c in self.groups.columns}), ROWS),)
-        groups = replace(self.groups, aggregates=(*self.groups.aggregates, *number))
+        groups = replace(padded_apart(self.groups), aggregates=(*self.groups.aggregates, *number))
         return Project(groups, tuple((COLUMN.format(i), column(c)) for i, c in enumerate(groups.columns)))
 
     @property

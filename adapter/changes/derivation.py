@@ -134,7 +134,9 @@ def keeps_rows(node: Node) -> bool:
 
 
 def _pairs_rows(node: Node) -> bool:
-    return isinstance(node, Join) and node.kind in (JoinKind.INNER, JoinKind.SEMI) and node.as_of is None
+    if not isinstance(node, Join) or node.as_of is not None:
+        return False
+    return node.kind in (JoinKind.INNER, JoinKind.SEMI) or (node.kind is JoinKind.LEFT and is_nothing(node.right))
 
 
 def short_name(source: str) -> str:

@@ -1,7 +1,7 @@
 """The law of change of each node, as data: what `explain` shows beside a node and the operator pages begin with.
 
 The laws themselves are carried out in `differentiate.py`, `affected.py`, `restrict.py`, `additive.py`,
-`held_partials.py` and `top.py`.
+`padded.py`, `held_partials.py` and `top.py`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,11 @@ ONE_SIDED = Law(
     "one-sided",
     "ΔJ(L, R) = J(ΔL, R⁻) + J(L*, R⁺) − J(L*, R⁻), L* = rows of L⁺ that meet ΔR",
     "what changed on the left, and the rows of the left side that meet changed rows of the right one",
+)
+PADDED = Law(
+    "bilinear",
+    "γ(L ⟕ R) = γ((L ⋈ R) ∪ (L ⟕ ∅)), as the aggregates do not see rows without a partner beside those with one",
+    "what changed on the left with its partners, and the rows of the left side that changed rows of the right one join",
 )
 GROUPS = Law(
     "keyed", "Δγ(R) = γ(R⁺ ⋉ K) − γ(R⁻ ⋉ K), K = groups of the changed rows", "the groups that have changed rows"

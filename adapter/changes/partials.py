@@ -23,6 +23,7 @@ from ..algebra.transform import with_children
 from .accumulators import accumulator, zero
 from .additive import projected
 from .derivation import KEY
+from .padded import padded_apart
 
 PARTIALS, HELD = "partials", "held_partials"
 """What the rows of γ′ are called in a plan, as they are now and as the ledger keeps them from the refresh before."""
@@ -100,6 +101,7 @@ def partials(model: Node, types_of: Callable[[Node], tuple[str, ...]]) -> Partia
         node = node.child
     if not (isinstance(node, Aggregate) and node.aggregates):
         return None
+    node = padded_apart(node)
     groups = tuple((KEY.format(i), e) for i, (_, e) in enumerate(node.groups))
     asked = _Operands()
     for _, e in node.aggregates:

@@ -27,7 +27,7 @@ class BytesRead:
 
     def by(self, *relations: Node) -> int | None:
         """By whoever computes these; None if one of the tables does not say it."""
-        leaves = {leaf for relation in relations for leaf in relation.leaves}
+        leaves = {leaf for relation in relations for leaf in relation.leaves_read}
         return added(*(self.of(name) for name, _ in leaves))
 
     def of(self, name: str) -> int | None:

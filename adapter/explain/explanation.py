@@ -10,7 +10,8 @@ from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Filter, Join, Node, Project, Scan, Window, walk
 from ..algebra.times import MICROS
 from ..changes.change_plan import ChangePlan, Shape
-from ..changes.laws import ADDITIVE, EMITTED, OF_GROUPS, PARTIAL, TOP, Law, adding_up, law_of
+from ..changes.laws import ADDITIVE, EMITTED, OF_GROUPS, PADDED, PARTIAL, TOP, Law, adding_up, law_of
+from ..changes.padded import joins_apart
 from ..commit import problems
 from ..commit.costs import never_anew, seconds
 from ..commit.decide import (
@@ -232,14 +233,17 @@ def _steps(model: Model, shape: ChangePlan) -> tuple[Step, ...]:
     at_root = {Filter: EMITTED} if model.emission is not None else at_root
     assert model.node is not None
     first = next((n for n in walk(model.node) if type(n) in at_root), None)
+    apart: tuple[Join, ...] = ()
     if isinstance(first, Aggregate):
         at_root = {Aggregate: adding_up(first, at_root[Aggregate])}
+        apart = joins_apart(first)
     above = shape.partials.above if shape.partials is not None and shape.shape is Shape.SIGNED else ()
 
     def below(node: Node, depth: int) -> list[Step]:
         if _only_passes(node):
             return below(node.children[0], depth)
         law = at_root[type(node)] if node is first else OF_GROUPS if node in above else law_of(node)
+        law = PADDED if node in apart else law
         return [Step(depth, node, law), *(s for c in node.children for s in below(c, depth + 1))]
 
     return tuple(below(model.node, 0))

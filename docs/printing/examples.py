@@ -28,6 +28,8 @@ UPSERT = "tests/laws/test_change_plans.py::test_groups_that_show_their_key_are_u
 ADDED = "tests/laws/test_change_plans.py::test_counts_and_sums_are_added_to_the_table"
 FIRST = "tests/laws/test_change_plans.py::test_first_rows_are_told_from_those_that_the_table_has"
 FIRST_OF_KEY = "tests/laws/test_change_plans.py::test_the_first_row_of_a_key_is_told_from_what_it_is_chosen_by"
+INNER_WHERE_KEPT = "tests/laws/test_inner.py::test_it_means_the_same"
+PADDED = "tests/laws/test_change_plans.py::test_groups_of_left_joins_are_added_to"
 AT_A_TIME = "tests/generated/test_temporal_joins.py::test_random_changelogs"
 AT_PROCESSING_TIME = "tests/generated/test_temporal_joins.py::test_at_processing_time_past_results_are_kept"
 EMISSIONS = "tests/generated/test_emission.py::test_random_emissions"
@@ -178,14 +180,27 @@ OPERATORS = (
         "outer-join",
         "Join: LEFT, RIGHT and FULL OUTER JOIN",
         Join,
-        (laws.ONE_SIDED,),
+        (laws.ONE_SIDED, laws.PADDED),
         (
             Example(
                 "A RIGHT join is a LEFT one the other way round; a FULL one is a LEFT one and the right rows that have "
                 "no partner.",
                 "SELECT o.id, c.city FROM orders o LEFT JOIN customers c ON o.customer = c.id",
             ),
+            Example(
+                "Where what stands above keeps no row without a partner, it is an inner join: so by a condition on the "
+                "right side, or by another join that asks for its columns.",
+                "SELECT o.id, c.city FROM orders o LEFT JOIN customers c ON o.customer = c.id WHERE c.city <> 'Rome'",
+            ),
+            Example(
+                "Groups of the left side need not know which of its rows have a partner, if their aggregates take "
+                "nothing from NULL, or are the same of a row of the left side however often it comes (MIN, MAX and "
+                "DISTINCT): then a change of the right side meets the left one, and nothing else is read of either.",
+                "SELECT c.id, c.city, COUNT(o.id) AS orders, SUM(o.amount) AS paid\n"
+                "FROM customers c LEFT JOIN orders o ON o.customer = c.id GROUP BY c.id, c.city",
+            ),
         ),
+        (CHANGE, INNER_WHERE_KEPT, PADDED),
     ),
     Operator(
         "semi-join",

@@ -117,6 +117,69 @@ def summed_plans(draw: st.DrawFn) -> Node:
 
 
 @st.composite
+def filtered_left_joins(draw: st.DrawFn) -> Node:
+    """Joins of any kind over left joins, with conditions above them and between."""
+    node: Node = draw(plans(Size(1, 0)))
+    for _ in range(pick(draw, (1, 2, 3))):
+        other = _disjoint(draw(plans(Size(1, 0))), node.columns)
+        sides = (other, node) if one_in(draw, 4) else (node, other)
+        kind = pick(draw, (JoinKind.LEFT, JoinKind.LEFT, *JoinKind))
+        by = ((_operand(draw, sides[0].columns), _operand(draw, sides[1].columns), one_in(draw, 3)),)
+        node = Join(*sides, by, draw(predicates(node.columns + other.columns)) if one_in(draw, 3) else None, kind)
+        if one_in(draw, 2):
+            node = Filter(node, draw(predicates(node.columns)))
+        if one_in(draw, 4):
+            node = Project(node, tuple((name, draw(scalars(node.columns))) for name in node.columns))
+    return Filter(node, draw(predicates(node.columns)))
+
+
+@st.composite
+def groups_of_left_joins(draw: st.DrawFn) -> Aggregate:
+    """Groups of the left side of one left join or two, whose aggregates do not see rows without a partner beside rows
+    that have one."""
+    rows: Node = draw(plans(Size(1, 0)).filter(lambda p: not p.has_groups))
+    left, absent = rows.columns, tuple[str, ...]()
+    for _ in range(pick(draw, (1, 1, 2))):
+        right = _disjoint(draw(plans(Size(1, 0))), rows.columns)
+        by = tuple(
+            (_operand(draw, left), _operand(draw, right.columns), one_in(draw, 3)) for _ in range(pick(draw, (1, 2)))
+        )
+        residual = draw(predicates(rows.columns + right.columns)) if one_in(draw, 4) else None
+        rows, absent = Join(rows, right, by, residual, JoinKind.LEFT), right.columns
+    if one_in(draw, 3):
+        rows = Filter(rows, draw(predicates(left)))
+    if one_in(draw, 3):
+        rows = Project(rows, tuple((name, column(name)) for name in rows.columns))
+    groups = tuple((f"g{i}", _operand(draw, left)) for i in range(pick(draw, (1, 2, 0))))
+    calls = tuple((f"a{i}", draw(_unseen_call(left, absent))) for i in range(pick(draw, (1, 2, 3))))
+    return Aggregate(rows, groups, calls)
+
+
+@st.composite
+def _unseen_call(draw: st.DrawFn, left: tuple[str, ...], absent: tuple[str, ...]) -> Expr:
+    """left: columns of the left side; absent: of the right one."""
+    mine, theirs = _operand(draw, left).tree.copy(), column(pick(draw, absent)).tree.copy()
+    either = draw(scalars(left + absent)).tree.copy()
+    zero, met = exp.Literal.number(0), exp.EQ(this=theirs, expression=exp.Literal.number(1))
+    one_or_zero = exp.Case(ifs=[exp.If(this=met, true=exp.Literal.number(1))], default=zero)
+    only = exp.Where(this=exp.And(this=met, expression=exp.paren(draw(predicates(left + absent)).tree.copy())))
+    calls: list[exp.Expression] = [
+        exp.Count(this=theirs),
+        exp.Sum(this=exp.Mul(this=theirs, expression=exp.paren(either))),
+        exp.Max(this=theirs),
+        exp.Min(this=mine),
+        exp.Count(this=exp.Distinct(expressions=[mine])),
+        exp.Count(this=exp.Distinct(expressions=[theirs, mine])),
+        exp.Sum(this=exp.Coalesce(this=theirs, expressions=[zero])),
+        exp.Sum(this=one_or_zero),
+        exp.CountIf(this=met),
+        exp.Filter(this=exp.Count(this=exp.Star()), expression=only),
+        exp.Filter(this=exp.Sum(this=either), expression=only),
+    ]
+    return Expr.of(pick(draw, calls))
+
+
+@st.composite
 def plans_over_groups(draw: st.DrawFn) -> Node:
     """Conditions, expressions and windows over the groups of one aggregation that adds up."""
     node = draw(summed_plans())

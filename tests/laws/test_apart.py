@@ -19,12 +19,14 @@ from dbt_spark_dynamic.changes.differentiate import change
 from dbt_spark_dynamic.dialect import parse_expression
 
 from .carrying_out import difference, meaning, signed
-from .plans import Size, grouped_joins, plans, plans_over_groups
+from .plans import Size, grouped_joins, groups_of_left_joins, plans, plans_over_groups
 from .states import Script, State, fed, scripts, world
 
 STATE = "s.model__state"
 
-MODELS = st.one_of(plans_over_groups(), grouped_joins(), plans(Size(nodes=7)))
+OVER_LEFT_JOINS = groups_of_left_joins().map(lambda groups: Filter(groups, Expr.of(parse_expression("a0 > 1"))))
+
+MODELS = st.one_of(plans_over_groups(), grouped_joins(), OVER_LEFT_JOINS, plans(Size(nodes=7)))
 
 
 def over_states(apart: Apart, before: State, after: State) -> World:

@@ -41,7 +41,7 @@ from dbt_spark_dynamic.changes.slices import slicing
 from dbt_spark_dynamic.dialect import parse_expression
 
 from .carrying_out import OWN, added, applied, bound, key_places, meaning
-from .plans import first_plans, grouped_plans, plans, plans_over_groups, summed_plans
+from .plans import first_plans, grouped_plans, groups_of_left_joins, plans, plans_over_groups, summed_plans
 from .states import KEYS, SOURCES, TYPES, Script, State, grown, scripts
 
 NOTHING: frozenset[str] = frozenset()
@@ -90,6 +90,19 @@ def test_counts_and_sums_are_added_to_the_table(model: Node, script: Script) -> 
         assert table == meaning(model, after)
 
 
+@given(groups_of_left_joins(), scripts(refreshes=3), st.sets(st.sampled_from(sorted(SOURCES))), st.booleans())
+def test_groups_of_left_joins_are_added_to(model: Node, script: Script, large: set[str], growing: bool) -> None:
+    """Whoever has a partner, and had one before."""
+    table = meaning(model, script.states[0])
+    for before, after, touched in script.refreshes:
+        if touched:
+            came = grown(before, after) if growing else NOTHING
+            planned = plan(model, touched, KEYS, own(model), grown=came, large=large, types=TYPES)
+            assert planned.shape is Shape.ADDITIVE
+            table = _refreshed(table, model, planned, before, after)
+        assert table == meaning(model, after)
+
+
 @given(summed_plans(), scripts(refreshes=2, growing=True))
 def test_no_group_falls_where_rows_only_came(model: Node, script: Script) -> None:
     """Nor is any looked for, where no relation below keeps a row only while another one is not there."""
@@ -121,7 +134,9 @@ def test_a_row_may_leave_a_join_because_another_came(kind: JoinKind, script: Scr
         assert table == meaning(model, after)
 
 
-@given(summed_plans(), scripts(refreshes=3), st.sets(st.sampled_from(sorted(SOURCES))))
+@given(
+    st.one_of(summed_plans(), groups_of_left_joins()), scripts(refreshes=3), st.sets(st.sampled_from(sorted(SOURCES)))
+)
 def test_partial_aggregates_that_are_kept_are_added_to(summed: Node, script: Script, large: set[str]) -> None:
     """Of a table that does not show them. Without them they are computed whole; with them R is read for falling groups
     alone."""
