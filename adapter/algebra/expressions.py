@@ -82,6 +82,10 @@ def integer(value: int) -> Expr:
     return Expr.of(tree)
 
 
+FALSE = Expr.of(exp.false())
+"""The condition that no row meets."""
+
+
 def cast(of: Expr, data_type: str) -> Expr:
     """`CAST(of AS data_type)`, the type in Spark's own spelling."""
     return Expr.of(exp.Cast(this=of.tree.copy(), to=_data_type(data_type).copy()))

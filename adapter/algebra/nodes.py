@@ -10,11 +10,9 @@ from enum import Enum
 from functools import cached_property
 from itertools import chain
 
-from sqlglot import exp
-
 from ..errors import Bug
 from ..names import WEIGHT
-from .expressions import Expr
+from .expressions import FALSE, Expr
 
 
 class Time(Enum):
@@ -165,11 +163,7 @@ class Filter(Node):
 
     @cached_property
     def leaves_read(self) -> tuple[tuple[str, Time | None], ...]:
-        return (
-            ()
-            if isinstance(self.predicate.tree, exp.Boolean) and not self.predicate.tree.this
-            else self.child.leaves_read
-        )
+        return () if self.predicate == FALSE else self.child.leaves_read
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from ..algebra.clock import at_time, reads
-from ..algebra.expressions import Expr, column, columns, integer
+from ..algebra.expressions import FALSE, Expr, column, columns, integer
 from ..algebra.nodes import (
     Aggregate,
     Filter,
@@ -29,7 +29,6 @@ from ..algebra.transform import remembered, with_children
 from ..names import WEIGHT, free_name
 from .column_types import Types
 
-FALSE = Expr.of(exp.false())
 ONE, MINUS_ONE = integer(1), integer(-1)
 
 CHANGE, ROWS = "result_change", "result_rows"
@@ -136,7 +135,7 @@ def keeps_rows(node: Node) -> bool:
 def _pairs_rows(node: Node) -> bool:
     if not isinstance(node, Join) or node.as_of is not None:
         return False
-    return node.kind in (JoinKind.INNER, JoinKind.SEMI) or (node.kind is JoinKind.LEFT and is_nothing(node.right))
+    return node.kind in (JoinKind.INNER, JoinKind.SEMI) or (node.kind is JoinKind.LEFT and not node.right.leaves_read)
 
 
 def short_name(source: str) -> str:

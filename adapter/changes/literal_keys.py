@@ -120,6 +120,8 @@ def asked_for(node: Node, small: Collection[str]) -> Mapping[str, Collection[str
 @remembered
 def read_whole(node: Node) -> frozenset[tuple[str, Time | None]]:
     """The leaves of a relation of which other rows are read than those with keys that are computed already."""
+    if not node.leaves_read:
+        return frozenset()
     if isinstance(node, Scan):
         return frozenset(node.leaves)
     if isinstance(node, Semi) and any(e.column is not None for e, _ in node.pairs):

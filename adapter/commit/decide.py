@@ -178,7 +178,7 @@ def _planned(seen: Seen, changed: Changed | None, plan: ChangePlan, alone: Reads
     few = changed is not None and changed.rows <= FEW_CHANGES
     read = slowly = 0.0
     for relation in plan.relations:
-        whole, own = read_whole(relation) if few else frozenset(relation.leaves), alone(relation)
+        whole, own = read_whole(relation) if few else frozenset(relation.leaves_read), alone(relation)
         read += sum(sizes.get(leaf[0], 0) * (1.0 if leaf in whole else LOOKED_UP) for leaf in own.leaves_read)
         slowly += sum(sizes.get(leaf[0], 0) for leaf in searched(own) & whole)
     # Where no size is known, nothing read is either.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ..algebra.expressions import Expr, cast, integer
+from ..algebra.expressions import FALSE, Expr, cast, integer
 from ..algebra.nodes import Filter, Generate, Node, Project, Unit
 from .functions import GENERATORS, spark_name
 from .refuse import refuse
@@ -41,7 +41,7 @@ def number_range(call: exp.Expression) -> Node | None:
     start, end, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     numbers = range(start, end, step) if step else ()
     if not numbers:
-        return Filter(Project(Unit(), (("id", cast(integer(0), "bigint")),)), Expr.of(exp.false()))
+        return Filter(Project(Unit(), (("id", cast(integer(0), "bigint")),)), FALSE)
     every = [cast(integer(n), "bigint").tree.copy() for n in (numbers[0], numbers[-1], step)]
     return Generate(Unit(), Expr.of(exp.Explode(this=exp.Anonymous(this="SEQUENCE", expressions=every))), ("id",))
 

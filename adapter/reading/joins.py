@@ -11,7 +11,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ..algebra.clock import reads
-from ..algebra.expressions import Expr, column, columns, conjunction, conjuncts, null
+from ..algebra.expressions import FALSE, Expr, column, columns, conjunction, conjuncts, null
 from ..algebra.nodes import Filter, Join, JoinKind, Node, Project, UnionAll
 
 
@@ -44,6 +44,10 @@ def _alternatives(tree: exp.Expression) -> list[exp.Expression]:
 def _filtered(node: Node, parts: list[Expr]) -> Node:
     if isinstance(node, Filter):
         node, parts = node.child, [*conjuncts(node.predicate), *parts]
+    if FALSE in parts:
+        # By itself it says that nothing is read.
+        rest = conjunction([part for part in parts if part != FALSE])
+        return Filter(Filter(node, rest) if rest is not None else node, FALSE)
     merged = conjunction(parts)
     assert merged is not None
     return Filter(node, merged)

@@ -44,6 +44,12 @@ def test_the_rows_of_a_table(sql: str) -> None:
     assert show(read(sql)) == show(read("SELECT * FROM events"))
 
 
+@pytest.mark.parametrize("condition", ("FALSE", "id > 1 AND FALSE", "FALSE AND (id > 1 AND info.a = 2)"))
+def test_no_row_is_read_where_a_condition_is_never_met(condition: str) -> None:
+    node = read(f"SELECT id FROM events WHERE {condition}")
+    assert (len(node.leaves), node.leaves_read) == (1, ())
+
+
 @pytest.mark.parametrize("window", ("window(ts, '1 hour')", "session_window(ts, '5 minutes')"))
 def test_a_window_of_time_is_refused_where_it_is_no_group(window: str) -> None:
     with pytest.raises(Refusal, match=r"window\(\) makes rows.*\(line 2\)"):
