@@ -249,6 +249,21 @@ def test_groups_that_are_hidden_are_not_kept_before_it_is_worth_a_look(facts: Ma
 
 
 @pytest.mark.usefixtures("slow")
+def test_where_more_groups_changed_than_can_be_kept_they_are_not_computed(
+    facts: Maintained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("held", "apply"):
+        monkeypatch.setattr(f"dbt_spark_dynamic.commit.{place}.MOST_GROUPS", 5)
+    facts.sql("INSERT INTO facts SELECT id, id, id, id, id, NULL, TIMESTAMP_SECONDS(id), NULL FROM RANGE(40)")
+    facts.refresh("largest", sql=MODELS["largest"])
+    facts.sql("UPDATE facts SET d = d + 1 + g % 2 WHERE g < 30")
+    assert facts.refresh("largest").code is Code.INCREMENTAL
+    sent = "\n".join(facts.statements)
+    assert "groups of the changed rows" in sent and "what the aggregates are made of" not in sent
+    assert (held(facts, "largest")["rows"], facts.difference("largest")) == (None, 0)
+
+
+@pytest.mark.usefixtures("slow")
 def test_more_groups_than_can_be_kept_are_looked_at_once(facts: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is made of the first of them is not written: the same change reaches the table in another way."""
     for place in ("held", "apply"):

@@ -54,6 +54,7 @@ class ChangePlan:
     too_late: Named | None = None
     newcomers: Newcomers | None = None
     partials: Partials | None = None
+    touched: Named | None = None
     slices: tuple[Slice, ...] = ()
 
     @property

@@ -20,8 +20,22 @@ from ..algebra.expressions import Expr, cast, column
 from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Time, UnionAll, Unit
 from .accumulators import Combine, reference, zero
 from .additive import Own, added
+from .affected import affected_part
 from .change_plan import ChangePlan, Shape
-from .derivation import CHANGE, MINUS_ONE, ONE, ROWS, Binding, Derivation, at, distinct, net, passed, with_weight
+from .derivation import (
+    CHANGE,
+    MINUS_ONE,
+    ONE,
+    ROWS,
+    Binding,
+    Derivation,
+    at,
+    distinct,
+    is_nothing,
+    net,
+    passed,
+    with_weight,
+)
 from .partials import HELD, PARTIALS, ROWS_HELD, Partials
 
 
@@ -31,15 +45,26 @@ def maintained_by(
     """held: whether the rows of γ′ before the refresh are known, as HELD; key: the model's own, None where its rows are
     not to be merged by one; whole: as `plan` has it."""
     shown = p.key if key is not None else None
+    first = _touched(p, d) if not held and p.hides_groups and p.keys else None
     groups = _added_to(p, d) if held else _computed(p, whole(p.aggregate), shown, own, d)
     made = p.made_of(Named(groups.now, p.aggregate.columns))
     if shown is not None:
         result = Binding(ROWS, made, "what those groups have now")
-        return ChangePlan((), (), result, Shape.UPSERT, shown, groups.touched, falling=groups.falling, partials=p)
+        return ChangePlan(
+            (), (), result, Shape.UPSERT, shown, groups.touched, falling=groups.falling, partials=p, touched=first
+        )  # fmt: skip
     there = own.read(tuple((name, name) for name in made.columns))
     both = net(UnionAll((with_weight(made, ONE), with_weight(there, MINUS_ONE))))
     result = Binding(CHANGE, both, "what is made of all groups now, less what the table has")
-    return ChangePlan((), (), result, Shape.SIGNED, key, None, falling=groups.falling, moved=groups.touched, partials=p)
+    return ChangePlan(
+        (), (), result, Shape.SIGNED, key, None, falling=groups.falling, moved=groups.touched, partials=p, touched=first
+    )  # fmt: skip
+
+
+def _touched(p: Partials, d: Derivation) -> Named | None:
+    """Groups of the changed rows: told before γ′ is computed, which may be of all rows that there are."""
+    _, touched = affected_part(p.aggregate.child, tuple(e for _, e in p.aggregate.groups), d)
+    return d.keys(touched, "groups of the changed rows", "changed_groups") if not is_nothing(touched) else None
 
 
 @dataclass(frozen=True)

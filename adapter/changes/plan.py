@@ -125,7 +125,7 @@ def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
     read = _names_read(plan_.result.node) | ({plan_.affected.name} if plan_.affected else set())
     read |= _names_read(plan_.additions.rows) if plan_.additions else set()
     read |= _names_read(plan_.newcomers.rows) if plan_.newcomers else set()
-    read |= {n.name for n in (plan_.falling, plan_.too_late) if n is not None}
+    read |= {n.name for n in (plan_.falling, plan_.too_late, plan_.touched) if n is not None}
     kept: list[Binding] = []
     for b in reversed(bindings):
         if b.name in read:

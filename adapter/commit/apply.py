@@ -30,7 +30,7 @@ from . import problems
 from .bytes_read import BytesRead, added, counted
 from .computed import Computed
 from .engine import Engine, SqlError, Written
-from .held import MOST_GROUPS, held
+from .held import MOST_GROUPS, NotKept, held
 from .incremental import Incremental
 from .ledger import ADDITIVE, APPEND, KEYED, MERGE, NO_OP, RETRACT, TOP, Entry, ExpectedKey
 from .lending import Lender
@@ -203,6 +203,10 @@ class Applier:
                 # Of more than can be kept, it is enough to know that they are more.
                 told, few = told._replace(sql=sql.at_most(MOST_GROUPS + 1, told.sql)), True
             computed.rows[b.name] = self._pin(work, b.name, told, few=few)
+            touched = computed.plan.touched
+            if touched is not None and b.name == touched.name and computed.rows[b.name] > 2 * MOST_GROUPS:
+                # Some of them may have gone, but hardly most.
+                raise NotKept("rows of more groups changed than can be kept in the ledger")
 
     def _pin(self, work: Incremental, name: str, told: Told, *, few: bool | None = None) -> int:
         # More than a few may be joined with large tables in a way that only adaptive execution sees to be wrong.

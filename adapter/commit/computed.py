@@ -16,6 +16,9 @@ from ..changes.simplify import without
 LONG = 1_000_000
 """Rows of a slice from which on it is no longer told what they were from what they are."""
 
+MANY_CHANGES = LONG // 10
+"""Changed rows from which on a slice is expected to be long: ten rows to a key."""
+
 MANY_KEYS = 200
 """Keys above which a slice is not hoped to be short: a few dozen rows of each are long enough."""
 

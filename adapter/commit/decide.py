@@ -11,6 +11,7 @@ from ..changes.literal_keys import read_whole
 from ..changes.rows_met import searched
 from ..errors import TargetError
 from .bytes_read import added, of_table
+from .computed import MANY_CHANGES
 from .costs import (
     AGAIN,
     BY_KEY,
@@ -176,8 +177,11 @@ def _planned(seen: Seen, changed: Changed | None, plan: ChangePlan, alone: Reads
     assert seen.model.node is not None
     sizes = {name: seen.catalog.tables[name].size for name in seen.model.sources}
     few = changed is not None and changed.rows <= FEW_CHANGES
+    # Of slices that turn out long, the older rows are read from the table once more.
+    long = changed is not None and changed.rows >= MANY_CHANGES
+    twice = [s.now.node for s in plan.slices if s.before is not None] if long else []
     read = slowly = 0.0
-    for relation in plan.relations:
+    for relation in (*plan.relations, *twice):
         whole, own = read_whole(relation) if few else frozenset(relation.leaves_read), alone(relation)
         read += sum(sizes.get(leaf[0], 0) * (1.0 if leaf in whole else LOOKED_UP) for leaf in own.leaves_read)
         slowly += sum(sizes.get(leaf[0], 0) for leaf in searched(own) & whole)

@@ -43,7 +43,7 @@ ROWS_EACH = 8
 it saves. With TPC-H at scale 10 (two cores), a MERGE of a hundred rows into 5 M takes 4 s, into 1.5 M, ten orders for
 each, 1 s; of 260,000 into those 3 s, where the ten orders of each were looked up in 10 to 14 s."""
 
-SLOW = 0.4
+SLOW = 0.3
 """Of computing a table anew, what a refresh of it by a small change takes that is slow."""
 
 
