@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from dbt_spark_dynamic.commit.costs import LARGE, Past, Took
-from dbt_spark_dynamic.commit.decide import Decision, decide
+from dbt_spark_dynamic.commit.computed import MANY_CHANGES
+from dbt_spark_dynamic.commit.costs import LARGE, Changed, Past, Took
+from dbt_spark_dynamic.commit.decide import Decision, dear_plan, decide
 from dbt_spark_dynamic.commit.history import Commit, read_commit
 from dbt_spark_dynamic.commit.ledger import USER_METADATA, Entry, HeldRows, Position
 from dbt_spark_dynamic.commit.look import look
@@ -17,7 +18,7 @@ from dbt_spark_dynamic.explain.explanation import explain
 from dbt_spark_dynamic.explain.text import text
 from dbt_spark_dynamic.names import LEDGER
 
-from .shop import TARGET, GrownShop
+from .shop import ROWS, TARGET, GrownShop
 
 COUNTED = "SELECT customer, COUNT(*) AS n, SUM(amount) AS total FROM orders GROUP BY customer"
 SPEC = Spec(TARGET, COUNTED)
@@ -42,6 +43,26 @@ def test_rows_that_are_expected_to_have_a_key_are_merged_by_it() -> None:
     assert decided(by_row, updated=1_000_000).code is Code.RECOMPUTE
     assert decided(by_key, updated=1_000_000).code is Code.INCREMENTAL
     assert decided(by_key, updated=9_000_000).code is Code.RECOMPUTE
+
+
+def test_the_older_rows_of_many_keys_are_read_from_the_table_too() -> None:
+    """As many as each order's customer has: they are searched for a pattern twice then."""
+    per_customer = (
+        "SELECT c.id, COUNT(o.id) AS n FROM customers c LEFT JOIN orders o ON o.customer = c.id "
+        "AND CAST(o.items[0] AS STRING) NOT LIKE '%a%b%' GROUP BY c.id"
+    )
+    spec = replace(SPEC, sql=f"SELECT n, COUNT(*) AS customers FROM ({per_customer}) GROUP BY n")
+    seen = look(spec, GrownShop(spec, updated=MANY_CHANGES))
+    plan = seen.plan(frozenset({"orders"}), few=False)
+    for rows, why in (
+        (MANY_CHANGES - 1, None),
+        (
+            MANY_CHANGES,
+            "the change takes 9 relations, which read 1.5 times what the query reads: expected 26 s by change",
+        ),
+    ):
+        found = dear_plan(seen, spec, Changed(rows, ROWS, rows / ROWS, "orders"), plan)
+        assert found == (why and f"{why}, 20 s anew")
 
 
 def test_small_sources_are_maintained_by_change_whatever_changed() -> None:
