@@ -7,11 +7,10 @@ the change of groups is told from what they were and are.
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import replace
 from typing import TypeGuard
 
-from .expressions import Expr, column
+from .expressions import Expr
 from .nodes import Filter, Generate, Join, JoinKind, Node, Project, UnionAll, walk
 from .nulls import is_never_true, is_null
 from .transform import with_children
@@ -69,9 +68,10 @@ def _known_of_sides(node: Join, known: Names) -> tuple[Names, Names]:
 
 
 def _asked_by(predicate: Expr) -> Names:
+    """The columns of which each makes it not true by being NULL."""
     return frozenset(c for c in predicate.columns if is_never_true(predicate, {c}))
 
 
-def _nulls(e: Expr) -> Set[str]:
+def _nulls(e: Expr) -> Names:
     """The columns of which each makes it NULL by being it."""
-    return {c for c in e.columns if e == column(c) or is_null(e, {c})}
+    return frozenset(c for c in e.columns if is_null(e, {c}))
