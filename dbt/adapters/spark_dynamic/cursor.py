@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -71,26 +72,26 @@ class SessionCursor:
         if bindings is not None:
             statement %= tuple(sql_literal(value) for value in bindings)
         self._rows = None
-        try:
+        with _plainly():
             self._frame = self._session.sql(statement)
-        except Exception as error:
-            raise failed(error) from error
 
     @property
     def description(self) -> list[tuple[Any, ...]]:
         """Per column the seven fields of PEP 249; the second is Spark's name of the type."""
         if self._frame is None:
             return []
-        return [
-            (column.name, column.dataType.simpleString(), *[None] * 4, column.nullable)
-            for column in self._frame.schema.fields
-        ]
+        with _plainly():
+            fields = self._frame.schema.fields
+        return [(column.name, column.dataType.simpleString(), *[None] * 4, column.nullable) for column in fields]
 
     @property
     def rows_affected(self) -> int | None:
         """How many rows a MERGE, UPDATE or DELETE changed; None for every other statement."""
-        if self._frame is None or AFFECTED not in self._frame.columns:
+        if self._frame is None:
             return None
+        with _plainly():
+            if AFFECTED not in self._frame.columns:
+                return None
         # These statements have run already: fetching reads the one row that they left.
         return sum(row[AFFECTED] for row in self._fetched())
 
@@ -112,14 +113,24 @@ class SessionCursor:
 
     def _fetched(self) -> list[Row]:
         if self._rows is None:
-            try:
+            with _plainly():
                 self._rows = self._frame.collect() if self._frame is not None else []
-            except Exception as error:
-                raise failed(error) from error
         return self._rows
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """Around whatever asks Spark."""
+    try:
+        yield
+    except Exception as error:
+        raise failed(error) from error
 
 
 def failed(error: Exception) -> DbtDatabaseError:
     """The error for dbt's user; the Java stack goes to dbt's debug log only."""
+    # A Java that has ended cannot be asked what its error says.
+    if said := lost():
+        return DbtDatabaseError(said)
     logger.debug(str(error))
-    return DbtDatabaseError(lost() or plain_message(error))
+    return DbtDatabaseError(plain_message(error))

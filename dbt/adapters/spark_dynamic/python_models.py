@@ -9,7 +9,7 @@ from dbt.adapters.spark.connections import SparkConnectionMethod
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.spark_dynamic.failures import plain_message
-from dbt_spark_dynamic.embedded.session import end_session, open_session
+from dbt_spark_dynamic.embedded.session import end_session, lost, open_session
 
 if TYPE_CHECKING:
     from dbt.adapters.spark_dynamic.credentials import SparkDynamicCredentials
@@ -34,6 +34,7 @@ class SessionJob(PythonJobHelper):
         try:
             exec(compile(compiled_code, place, "exec"), {"__name__": "dbt_python_model", "spark": session})
         except Exception as error:
-            raise DbtRuntimeError(f"{type(error).__name__}: {plain_message(error)}\n  where:  {place}") from error
+            said = lost() or f"{type(error).__name__}: {plain_message(error)}"
+            raise DbtRuntimeError(f"{said}\n  where:  {place}") from error
         finally:
             end_session(session)
