@@ -20,6 +20,7 @@ from .clock import WATERMARK, reads
 from .expressions import Expr, column, conjunction
 from .kept import origin, side
 from .nodes import Aggregate, Filter, Node, Project, TimeWindow, UnionAll, Window, walk
+from .shown import Shown
 from .times import micros_of, number, time_at
 
 PROCESSING_TIME = "current_timestamp"
@@ -110,15 +111,11 @@ def without_emission(model: Node) -> Node:
 
 def timing_of(model: Node) -> Timing | Lack:
     """How the results of a plan lie in time, or why nothing says it."""
-    node, shown = model, {name: column(name) for name in model.columns}
-    while isinstance(node, Filter | Project):
-        if isinstance(node, Project):
-            below = dict(node.outputs)
-            shown = {name: e.substitute(below) for name, e in shown.items()}
-        node = node.child
+    shown = Shown.by(model)
+    node = shown.node
     if any(reads(n.predicate) for n in walk(model) if isinstance(n, Filter)):
         return Lack.CLOCK
-    restored = {e.column: column(name) for name, e in reversed(shown.items()) if e.column is not None}
+    restored = {e.column: column(name) for name, e in reversed(shown.of.items()) if e.column is not None}
     if isinstance(node, Aggregate) and node.over is not None:
         return _grouped(node, node.over, restored)
     if isinstance(node, Window):

@@ -31,6 +31,7 @@ from ..algebra.emission import (
 from ..algebra.expressions import Expr, column, columns, conjunction
 from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, Time, UnionAll
 from ..algebra.prune import narrow
+from ..algebra.shown import Shown
 from ..algebra.transform import with_children
 from ..names import PREFIX, WEIGHT
 from .additive import Own
@@ -179,13 +180,8 @@ class Emitted:
 
     def _shown_groups(self) -> dict[str, Expr]:
         """Column of the plan -> the group that it shows."""
-        node, shown = self._every, {name: column(name) for name in self._timing.columns}
-        while isinstance(node, Filter | Project):
-            if isinstance(node, Project):
-                below = dict(node.outputs)
-                shown = {name: e.substitute(below) for name, e in shown.items()}
-            node = node.child
-        return shown
+        shown = Shown.by(self._every).of
+        return {name: shown[name] for name in self._timing.columns}
 
     def _given_up(self, made: Named) -> Node:
         """What the table holds of sessions that are part of one that is made: it lies within, or meets it."""

@@ -9,19 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from sqlglot import exp
 
-from ..algebra.expressions import Expr, columns
+from ..algebra.expressions import Expr, column
 from ..algebra.inner import inner_where_kept
 from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Node, Project, UnionAll
 from ..algebra.nulls import is_never_true, is_null, is_zero
+from ..algebra.shown import Shown
 from ..algebra.transform import with_children
+from ..names import PREFIX
 from .accumulators import Taken, taken
 from .derivation import is_nothing, nothing
 
 TAKING = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 """Aggregates that take nothing from NULL."""
+
+ABSENT = f"{PREFIX}absent"
+"""Any column of rows that are not there."""
 
 
 def padded_apart(node: Aggregate) -> Aggregate:
@@ -67,23 +73,16 @@ class _LeftJoin:
 
     @classmethod
     def below(cls, node: Node) -> _LeftJoin | None:
-        shown = dict(zip(node.columns, columns(node.columns), strict=True))
-        asked: list[Expr] = []
-        absent = frozenset[str]()
-        while isinstance(node, Filter | Project) or _is_padded(node):
-            if isinstance(node, Filter):
-                asked.append(node.predicate)
-            elif isinstance(node, Project):
-                below = dict(node.outputs)
-                shown = {name: e.substitute(below) for name, e in shown.items()}
-                asked = [e.substitute(below) for e in asked]
-            else:
-                absent |= node.children[1].column_set
-            node = node.children[0]
-        if not isinstance(node, Join) or node.kind is not JoinKind.LEFT or node.as_of is not None:
+        shown = Shown.by(node)
+        while _is_padded(shown.node):
+            # Others below may have their names.
+            absent = dict.fromkeys(shown.node.right.columns, column(ABSENT))
+            shown = shown.over(shown.node.left, absent).below()
+        join = shown.node
+        if not isinstance(join, Join) or join.kind is not JoinKind.LEFT or join.as_of is not None:
             return None
-        kept = all(e.columns <= node.left.column_set for e in asked)
-        return cls(node, shown, absent | node.right.column_set) if kept else None
+        kept = all(e.columns <= join.left.column_set for e in shown.asked)
+        return cls(join, shown.of, join.right.column_set | {ABSENT}) if kept else None
 
     def without_partners(self, rows: Node) -> Node:
         """rows: those above it. No condition of it is left to be met."""
@@ -106,7 +105,7 @@ class _LeftJoin:
         return Expr.of(tree).substitute(self.shown)
 
 
-def _is_padded(node: Node) -> bool:
+def _is_padded(node: Node) -> TypeGuard[Join]:
     return isinstance(node, Join) and node.kind is JoinKind.LEFT and is_nothing(node.right)
 
 

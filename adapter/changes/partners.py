@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ..algebra.clock import reads
 from ..algebra.expressions import Expr, column, columns
 from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Scan, Time, UnionAll
+from ..algebra.shown import Shown
 from ..algebra.transform import rebuild
 from .affected import affected, affected_part
 from .column_types import Types, of_one_type
@@ -130,15 +131,10 @@ def groups_met(node: Join, met: tuple[Partner, ...], d: Derivation) -> tuple[tup
 
 def _groups_below(node: Node) -> tuple[Aggregate, Mapping[str, Expr]] | None:
     """The groups below projections and conditions, and what is shown of them; None if that is not what it is."""
-    shown = dict(zip(node.columns, columns(node.columns), strict=True))
-    while isinstance(node, Filter | Project):
-        if isinstance(node, Project):
-            below = dict(node.outputs)
-            shown = {name: e.substitute(below) for name, e in shown.items()}
-        elif reads(node.predicate):
-            return None
-        node = node.child
-    return (node, shown) if isinstance(node, Aggregate) and node.groups else None
+    shown = Shown.by(node)
+    if any(map(reads, shown.asked)) or not isinstance(shown.node, Aggregate) or not shown.node.groups:
+        return None
+    return shown.node, shown.of
 
 
 def _group_of(e: Expr, groups: Aggregate, shown: Mapping[str, Expr]) -> str | None:

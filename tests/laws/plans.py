@@ -138,8 +138,14 @@ def groups_of_left_joins(draw: st.DrawFn) -> Aggregate:
     """Groups of the left side of one left join or two, whose aggregates do not see rows without a partner beside rows
     that have one."""
     rows: Node = draw(plans(Size(1, 0)).filter(lambda p: not p.has_groups))
-    left, absent = rows.columns, tuple[str, ...]()
-    for _ in range(pick(draw, (1, 1, 2))):
+    left, before, absent = rows.columns, rows.columns, tuple[str, ...]()
+    for joined in range(pick(draw, (1, 1, 2))):
+        if joined and one_in(draw, 2):
+            # The next one's right side may show the names that were.
+            renamed = {name: f"s{i}" for i, name in enumerate(rows.columns)}
+            rows = Project(rows, tuple((new, column(name)) for name, new in renamed.items()))
+            left = tuple(renamed[name] for name in left)
+        before = rows.columns
         right = _disjoint(draw(plans(Size(1, 0))), rows.columns)
         by = tuple(
             (_operand(draw, left), _operand(draw, right.columns), one_in(draw, 3)) for _ in range(pick(draw, (1, 2)))
@@ -151,13 +157,13 @@ def groups_of_left_joins(draw: st.DrawFn) -> Aggregate:
     if one_in(draw, 3):
         rows = Project(rows, tuple((name, column(name)) for name in rows.columns))
     groups = tuple((f"g{i}", _operand(draw, left)) for i in range(pick(draw, (1, 2, 0))))
-    calls = tuple((f"a{i}", draw(_unseen_call(left, absent))) for i in range(pick(draw, (1, 2, 3))))
+    calls = tuple((f"a{i}", draw(_unseen_call(left, before, absent))) for i in range(pick(draw, (1, 2, 3))))
     return Aggregate(rows, groups, calls)
 
 
 @st.composite
-def _unseen_call(draw: st.DrawFn, left: tuple[str, ...], absent: tuple[str, ...]) -> Expr:
-    """left: columns of the left side; absent: of the right one."""
+def _unseen_call(draw: st.DrawFn, left: tuple[str, ...], before: tuple[str, ...], absent: tuple[str, ...]) -> Expr:
+    """left: columns of the left side of all; before: of that of the last join; absent: of its right side."""
     mine, theirs = _operand(draw, left).tree.copy(), column(pick(draw, absent)).tree.copy()
     either = draw(scalars(left + absent)).tree.copy()
     zero, met = exp.Literal.number(0), exp.EQ(this=theirs, expression=exp.Literal.number(1))
@@ -168,6 +174,7 @@ def _unseen_call(draw: st.DrawFn, left: tuple[str, ...], absent: tuple[str, ...]
         exp.Sum(this=exp.Mul(this=theirs, expression=exp.paren(either))),
         exp.Max(this=theirs),
         exp.Min(this=mine),
+        exp.Max(this=draw(scalars(before)).tree.copy()),
         exp.Count(this=exp.Distinct(expressions=[mine])),
         exp.Count(this=exp.Distinct(expressions=[theirs, mine])),
         exp.Sum(this=exp.Coalesce(this=theirs, expressions=[zero])),

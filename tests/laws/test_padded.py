@@ -96,3 +96,12 @@ def test_two_left_joins_are_taken_apart_one_by_one() -> None:
     assert [n.kind for n in (of_three, of_three.children[0])] == [JoinKind.INNER, JoinKind.INNER]
     assert [n.kind for n in (of_two, of_two.children[0])] == [JoinKind.LEFT, JoinKind.INNER]
     assert [n.kind for n in (alone, alone.children[0])] == [JoinKind.LEFT, JoinKind.LEFT]
+
+
+def test_a_name_of_the_right_side_may_be_another_one_below_the_left_side() -> None:
+    below = Project(JOINED, (("k", column("k")), ("mine", column("x")), ("theirs", column("z"))))
+    third = Scan("s.result", "c", (("m", "x"), ("x", "z")))
+    rows = Join(below, third, ((column("k"), column("m"), False),), None, JoinKind.LEFT)
+    # Of the rows of the lower join, this one sees those without a partner.
+    apart = padded_apart(groups("MAX(CASE WHEN theirs IS NULL THEN mine END)", rows))
+    assert [n.kind for n in apart.child.children] == [JoinKind.INNER, JoinKind.LEFT]
