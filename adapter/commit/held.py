@@ -16,10 +16,11 @@ from ..sparksql.literal_rows import Value, can_all_be_said, can_be_said
 from .engine import Engine
 from .ledger import HeldRows
 
-MOST_GROUPS = 500
-"""Rows up to which they are kept."""
+MOST_GROUPS = 1_000
+"""Rows up to which they are kept. Measured on two cores over 20 M rows, a thousand that changed, in all of 900 groups,
+are added to what is kept of them in 1.9 s, and the groups are computed again in 4.5 to 5 s."""
 
-MOST_CHARACTERS = 32 * 1024
+MOST_CHARACTERS = 64 * 1024
 """That they may take: the ledger is read at every refresh, and each commit has its own copy of them."""
 
 

@@ -228,10 +228,10 @@ OPERATORS = (
             Example(
                 "Other aggregates, and whatever has a HAVING, are computed again for the groups of the changed rows; "
                 "the table's own rows stand for what the groups were. Over large tables that is dear where there are "
-                "few groups: of averages, ratios and other expressions over COUNT, SUM, MIN, MAX and AVG in up to 500 "
-                "groups, the ledger keeps the operands from the first refresh on, and what changed is added to those. "
-                "So it is with what is made of few groups: shares and ranks of them, the largest ten, those HAVING so "
-                "much.",
+                "few groups: of averages, ratios and other expressions over COUNT, SUM, MIN, MAX and AVG in up to "
+                "1,000 groups, the ledger keeps the operands from the first refresh on, and what changed is added to "
+                "those. So it is with what is made of few groups: shares and ranks of them, the largest ten, those "
+                "HAVING so much.",
                 "SELECT customer, AVG(amount) AS mean FROM orders GROUP BY customer",
             ),
             Example(
