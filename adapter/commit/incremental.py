@@ -6,14 +6,17 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import cast
 
+from sqlglot import exp
+
 from ..algebra.clock import CLOCK
 from ..changes.column_types import INTEGERS, Types
 from ..changes.derivation import Derivation, Feed
 from ..dialect import print_sql
 from ..names import PREFIX
 from ..pipeline import Model
-from ..sparksql.reads import narrowed, net_change, net_difference, turned
+from ..sparksql.reads import every_change, narrowed, net_change, net_difference, turned
 from ..sparksql.statements import explained
+from .computed import MANY_CHANGES
 from .costs import FEW_CHANGES
 from .engine import Engine, SqlError
 from .lending import Lender
@@ -24,7 +27,8 @@ from .spec import Spec
 
 class Incremental:
     """Pins what the plan names. `changed` are the sources whose change is not empty once equal rows are netted, and
-    the clock if it moved; `changes` what happened to each of them; `rows` counts the rows of what is pinned."""
+    the clock if it moved; `changes` what happened to each of them; `rows` counts the rows of what is pinned. `unread`
+    are feeds that are read where they are added up, by their names: with all changes, and not the net one."""
 
     def __init__(
         self,
@@ -43,6 +47,7 @@ class Incremental:
         self._pins: list[str] = []
         self._fed = 0
         self.rows: dict[str, int] = {}
+        self.unread: dict[str, exp.Expression] = {}
         self.changes: dict[str, Change] = {}
         self.changed: frozenset[str] = frozenset()
         self.rows_in = 0
@@ -53,8 +58,15 @@ class Incremental:
         """The session's name for a relation of the plan."""
         return f"{PREFIX}{relation}"
 
-    def read_feeds(self) -> Lost | None:
-        """Pins the net change of every source that has one."""
+    def relation(self, name: str) -> exp.Expression:
+        """Where a relation of the plan is read."""
+        if name in self.unread:
+            return exp.Subquery(this=self.unread[name].copy())
+        return exp.to_table(self.name(name), dialect="spark")
+
+    def read_feeds(self, summed: Collection[str] = ()) -> Lost | None:
+        """Pins the net change of every source that has one. summed: feeds that are only added up, of which long ones
+        are left to whoever does that."""
         assert self._model.node is not None
         changed = set()
         for source, feed in Derivation(self._model.node, frozenset(self._changes)).feeds.items():
@@ -62,7 +74,8 @@ class Incremental:
                 continue
             change = self._changes[source]
             try:
-                rows = self._pin_feed(feed, change)
+                rows = self._left(feed, change) if feed.name in summed else None
+                rows = self._pin_feed(feed, change) if rows is None else rows
             except SqlError as error:
                 if is_unreadable(error):
                     return self._gone(source, change)
@@ -75,6 +88,25 @@ class Incremental:
         self.changed = frozenset(changed) | self._clock
         self._fed = len(self._pins)
         return None
+
+    def read_unread(self) -> None:
+        """Pins the net changes that were left to whoever adds them up."""
+        for source, feed in Derivation(self._model.node, frozenset(self._changes)).feeds.items():
+            if self.unread.pop(feed.name, None) is not None:
+                self._pin_feed(feed, self._changes[source])
+        self._fed = len(self._pins)
+
+    def _left(self, feed: Feed, change: Change) -> int | None:
+        """How many rows of a feed are left unread; None if it is to be read: it is short, or others may have it in
+        common with this refresh."""
+        if change.rows is None or not is_long(change):
+            return None
+        feeds, key = self._engine.feeds, (change.table, change.span.before, change.span.after)
+        if feeds is not None and change.table and feeds.is_common(key, feed.columns, change.rows):
+            return None
+        self.unread[feed.name] = every_change(feed, change.span)
+        self.rows[feed.name] = change.rows
+        return change.rows
 
     def _pin_feed(self, feed: Feed, change: Change) -> int:
         if change.feed:
@@ -144,7 +176,13 @@ class Incremental:
         for name in reversed(self._pins[kept:]):
             self._engine.unpin(name)
         del self._pins[kept:]
-        self.rows = {relation: n for relation, n in self.rows.items() if self.name(relation) in self._pins}
+        left = self.unread if but_feeds else {}
+        self.rows = {r: n for r, n in self.rows.items() if self.name(r) in self._pins or r in left}
+
+
+def is_long(change: Change) -> bool:
+    """Whether a change feed is long enough for it to matter how it is read."""
+    return change.feed and change.rows is not None and change.rows >= MANY_CHANGES
 
 
 def _may_be_key(data_type: str) -> bool:

@@ -20,6 +20,7 @@ from ..changes.apart import Apart
 from ..changes.change_plan import ChangePlan
 from ..changes.emitted import next_instant
 from ..changes.partials import HELD, Partials
+from ..changes.unnetted import adding_up, of_all_changes
 from ..dialect import SqlglotError, print_sql
 from ..errors import Bug, DynamicTableError, Refusal, TargetError
 from ..names import aside
@@ -47,7 +48,7 @@ from .drift import CHANGE_FEED, created_with
 from .engine import Engine, SqlError, Table, Written
 from .held import NotKept, name_of
 from .history import Commit, now, read_commit
-from .incremental import Incremental
+from .incremental import Incremental, is_long
 from .layout import taking_its_place
 from .ledger import (
     ADDITIVE,
@@ -66,7 +67,7 @@ from .look import KEY_PROPERTY, Seen, is_large, look, over_state
 from .measure import Measure
 from .outcome import Code, Outcome
 from .rows_met import RowsMet
-from .sources import Change, are_few, enabling, grown, with_change_feed
+from .sources import Change, are_few, enabling, grown, has_no_feed, with_change_feed
 from .spec import ChangelogMode, RefreshMode, Spec
 from .state_table import (
     ROWS_EACH,
@@ -382,7 +383,7 @@ class Refresh:
         spans[self.target.name] = Span(self.target.version, self.target.version)
         self._read_ahead(changes)
         try:
-            lost = work.read_feeds()
+            lost = work.read_feeds(self._summed(changes, clock_moved))
             if lost is not None:
                 return self._recompute(entry, accepted(lost, self.spec, self.seen))
             if not work.changed:
@@ -398,13 +399,8 @@ class Refresh:
                 temporal = choose(self.model.node, self.engine, self.measure, asking, times)
             if not self.model.kept and among_versions(self.model.node, temporal, work.changed):
                 return self._recompute(entry, "many rows changed, among them versions of keys that have many of them")
-            renderer = Renderer(dated(spans), work.name, clock, temporal)
-            try:
-                return self._by_change(entry, work, changed, renderer, spans)
-            except NotKept:
-                self._give_up_keeping()
-                work.forget(but_feeds=True)
-                return self._by_change(entry, work, changed, renderer, spans)
+            renderer = Renderer(dated(spans), work.relation, clock, temporal)
+            return self._by_change(entry, work, changed, renderer, spans)
         except Dearer as found:
             again, why = partial(self._anew, changes=work.changes), str(found)
         except NotHeld as found:
@@ -427,8 +423,32 @@ class Refresh:
         renderer: Renderer,
         spans: Mapping[str, Span],
     ) -> Outcome:
+        """Raises Dearer or NotHeld, with nothing written."""
+        try:
+            return self._by_plan(entry, work, changed, renderer, spans)
+        except NotKept:
+            self._give_up_keeping()
+            work.forget(but_feeds=True)
+        except SqlError as error:
+            if not (work.unread and has_no_feed(error)):
+                raise
+            work.forget(but_feeds=True)
+            work.read_unread()
+        return self._by_plan(entry, work, changed, renderer, spans)
+
+    def _by_plan(
+        self,
+        entry: Entry,
+        work: Incremental,
+        changed: Changed | None,
+        renderer: Renderer,
+        spans: Mapping[str, Span],
+    ) -> Outcome:
         """Raises NotKept, Dearer or NotHeld, with nothing written."""
         plan = self._plan(work)
+        if not work.unread.keys() <= adding_up(plan):
+            work.read_unread()
+        plan = of_all_changes(plan, frozenset(work.unread))
         weigh = partial(self._weigh_plan, plan, changed)
         met = self.met = RowsMet(
             self.engine, plan, work, self.catalog.tables, spans, self.seen.types, self.spec.target, weigh=weigh
@@ -446,6 +466,12 @@ class Refresh:
         assert self.model.node is not None and self.target is not None
         if self.model.node.has_groups or not all(c.only_came for c in changes.values()):
             self.engine.read_ahead(self.target)
+
+    def _summed(self, changes: Mapping[str, Change], clock_moved: bool) -> frozenset[str]:
+        """The feeds that are only added up, where one is so long that it is worth knowing."""
+        if clock_moved or not any(map(is_long, changes.values())):
+            return frozenset()
+        return adding_up(self.seen.plan(frozenset(changes), grown(changes), few=are_few(changes)))
 
     def _plan(self, work: Incremental) -> ChangePlan:
         return self.seen.plan(work.changed, grown(work.changes), few=are_few(work.changes))

@@ -10,7 +10,7 @@ anybody has needed of that table so far, so that soon nobody has to.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,6 +86,15 @@ class SharedFeeds:
             if self._is_as_wanted(engine, kept, wanted):
                 return self._borrowed(engine, name, kept, wanted)
         return self._narrowed(engine, name, kept, wanted, few=few)
+
+    def is_common(self, key: Key, columns: Collection[str], changed: int) -> bool:
+        """Whether a feed of so many changed rows is there, or others have needed more columns of that table, who may
+        need this one too, where it can be kept for them."""
+        kept, wanted = self._store.get(key), frozenset(columns)
+        if kept is not None and wanted <= kept.columns:
+            return True
+        with self._guard:
+            return changed <= MOST_ROWS and not self._needed.get(key[0], frozenset()) <= wanted
 
     def kept(self, key: Key) -> Kept | None:
         """A feed with all columns that anybody has needed so far; None if it is not kept."""

@@ -65,18 +65,31 @@ def net_change(feed: Feed, span: Span) -> exp.Expression:
 
     A row rewritten with equal values, or deleted and inserted again by a rebuild upstream, nets to nothing.
     """
-    # Delta's feed begins at the version after the one that was consumed.
-    source = ChangeFeed(this=table(feed.source), start=span.before + 1, end=span.after)
-    arrived = exp.In(this=exp.column("_change_type"), expressions=[exp.Literal.string(a) for a in ARRIVED])
-    sign = exp.Case(ifs=[exp.If(this=arrived, true=exp.Literal.number(1))], default=exp.Literal.number(-1))
-    weight = exp.Sum(this=sign)
-    listed = [exp.column(c, quoted=True) for c in feed.columns]
-    tree = exp.Select(expressions=[*listed, exp.alias_(weight, WEIGHT, quoted=True)])
-    tree.set("from_", exp.From(this=source))
+    weight = exp.Sum(this=_sign())
+    tree = _of_feed(feed, span, weight)
     if feed.columns:
         tree.set("group", exp.Group(expressions=[exp.column(c, quoted=True) for c in feed.columns]))
     tree.set("having", exp.Having(this=exp.NEQ(this=weight.copy(), expression=exp.Literal.number(0))))
     return tree
+
+
+def every_change(feed: Feed, span: Span) -> exp.Expression:
+    """SELECT columns, weight: each row as often as it came (1) and left (-1), in a weight of the type of a net one."""
+    return _of_feed(feed, span, exp.cast(_sign(), "bigint"))
+
+
+def _of_feed(feed: Feed, span: Span, weight: exp.Expression) -> exp.Select:
+    # Delta's feed begins at the version after the one that was consumed.
+    source = ChangeFeed(this=table(feed.source), start=span.before + 1, end=span.after)
+    listed = [exp.column(c, quoted=True) for c in feed.columns]
+    tree = exp.Select(expressions=[*listed, exp.alias_(weight, WEIGHT, quoted=True)])
+    tree.set("from_", exp.From(this=source))
+    return tree
+
+
+def _sign() -> exp.Expression:
+    arrived = exp.In(this=exp.column("_change_type"), expressions=[exp.Literal.string(a) for a in ARRIVED])
+    return exp.Case(ifs=[exp.If(this=arrived, true=exp.Literal.number(1))], default=exp.Literal.number(-1))
 
 
 def narrowed(relation: str, columns: tuple[str, ...]) -> exp.Expression:

@@ -83,11 +83,11 @@ class Renderer:
     def __init__(
         self,
         table_of: TableOf,
-        named: Callable[[str], str] = str,
+        named: Callable[[str], exp.Expression] = exp.to_table,
         clock: Mapping[Time, Reading] | None = None,
         temporal: Mapping[AsOf, Callable[[Join], Node]] | None = None,
     ) -> None:
-        """named: the name in the session of a relation that the plan has named; clock: its readings; temporal:
+        """named: where a relation that the plan has named is read; clock: its readings; temporal:
         how to make some of the temporal joins, others are left to the engine as the joins that they are."""
         self._table_of = table_of
         self._temporal = temporal or {}
@@ -164,7 +164,7 @@ class Renderer:
     @_block.register
     def _(self, node: Named) -> Block:
         alias = self._alias(node.name)
-        source = aliased(exp.to_table(self._named(node.name), dialect="spark"), alias)
+        source = aliased(self._named(node.name), alias)
         return Block({n: reference(alias, n) for n in node.names}, source)
 
     @_block.register

@@ -131,7 +131,7 @@ class Maintained:
                 fell=False if version % 4 < 2 else None,
             )  # fmt: skip
             spans = dict.fromkeys((*self.model.sources, TARGET), span)
-            renderer = Renderer(dated(spans), work.name, clock, self._temporal)
+            renderer = Renderer(dated(spans), work.relation, clock, self._temporal)
             self.too_late += applier.plan(by_change, work, renderer).too_late
         finally:
             work.forget()

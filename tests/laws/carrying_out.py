@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from dbt_spark_dynamic.changes.change_plan import ChangePlan, Shape
 from dbt_spark_dynamic.changes.derivation import Binding, Feed
 from dbt_spark_dynamic.changes.partials import HELD
 
-from .states import State, fed, world
+from .states import State, came, fed, world
 
 OWN = "own.table"
 """The name of the maintained table in a plan that may read it."""
@@ -28,13 +28,15 @@ def bound(
     after: State,
     own: Table | None = None,
     held: Bag | None = None,
+    unread: Collection[str] = (),
 ) -> World:
     """The world in which the last relation of a plan is evaluated: all it names has been computed, in order.
 
-    own: the maintained table before the refresh, for plans that read it; held: the partial aggregates of before.
+    own: the maintained table before the refresh, for plans that read it; held: the partial aggregates of before;
+    unread: feeds that are not netted.
     """
     now = world(before, after)
-    now = replace(now, named={f.name: fed(f, before, after) for f in feeds})
+    now = replace(now, named={f.name: (came if f.name in unread else fed)(f, before, after) for f in feeds})
     if held is not None:
         now = replace(now, named={**now.named, HELD: held})
     if own is not None:

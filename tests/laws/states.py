@@ -149,6 +149,18 @@ def fed(feed: Feed, before: State, after: State) -> Bag:
     return Counter((*row, weight) for row, weight in weights.items() if weight)
 
 
+def came(feed: Feed, before: State, after: State) -> Bag:
+    """All changes of a source: every row left and came once more, and one came and left that was never there."""
+    changes: Bag = Counter()
+    for (*row, weight), copies in fed(feed, before, after).items():
+        changes[(*row, 1 if weight > 0 else -1)] += abs(weight) * copies
+    names = SOURCES[feed.source]
+    for whole in ((7,) * len(names), *before[feed.source], *after[feed.source]):
+        row = tuple(whole[names.index(c)] for c in feed.columns)
+        changes.update([(*row, 1), (*row, -1)])
+    return changes
+
+
 def _tells(rows: Mapping[Row, int], place: int) -> bool:
     """Whether no value both came and left."""
     came, left = ({row[place] for row, w in rows.items() if w * sign > 0} for sign in (1, -1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
@@ -38,6 +38,7 @@ from dbt_spark_dynamic.changes.partials import PARTIALS, Partials, partials
 from dbt_spark_dynamic.changes.plan import plan
 from dbt_spark_dynamic.changes.simplify import without
 from dbt_spark_dynamic.changes.slices import slicing
+from dbt_spark_dynamic.changes.unnetted import adding_up, of_all_changes
 from dbt_spark_dynamic.dialect import parse_expression
 
 from .carrying_out import OWN, added, applied, bound, key_places, meaning
@@ -322,8 +323,19 @@ def _chain(links: int) -> ChangePlan:
 
 
 def _refreshed(table: Bag, model: Node, planned: ChangePlan, before: State, after: State) -> Bag:
-    """The table after the plan has been applied to it; what the plan promises is asserted on the way."""
-    now = bound(planned.feeds, planned.bindings, before, after, Table(model.columns, table))
+    """The table after the plan has been applied to it, net of what came and left, and if it adds up all changes, by
+    those as well; what the plan promises is asserted on the way."""
+    refreshed = _refreshed_by((), table, model, planned, before, after)
+    if unread := adding_up(planned):
+        again = of_all_changes(planned, unread)
+        assert _refreshed_by(unread, table, model, again, before, after) == refreshed
+    return refreshed
+
+
+def _refreshed_by(
+    unread: Collection[str], table: Bag, model: Node, planned: ChangePlan, before: State, after: State
+) -> Bag:
+    now = bound(planned.feeds, planned.bindings, before, after, Table(model.columns, table), unread=unread)
     result = evaluate(planned.result.node, now)
     _assert_own_names(planned)
     if planned.falling is not None:
@@ -347,7 +359,23 @@ def _refreshed_from(
     held: Bag | None, table: Bag, model: Node, planned: ChangePlan, before: State, after: State
 ) -> tuple[Bag, Bag]:
     """The table, and what is kept for the next refresh. held: what is since the last one, None for nothing."""
-    now = bound(planned.feeds, planned.bindings, before, after, Table(model.columns, table), held)
+    told = _refreshed_from_by((), held, table, model, planned, before, after)
+    if unread := adding_up(planned):
+        again = of_all_changes(planned, unread)
+        assert _refreshed_from_by(unread, held, table, model, again, before, after) == told
+    return told
+
+
+def _refreshed_from_by(
+    unread: Collection[str],
+    held: Bag | None,
+    table: Bag,
+    model: Node,
+    planned: ChangePlan,
+    before: State,
+    after: State,
+) -> tuple[Bag, Bag]:
+    now = bound(planned.feeds, planned.bindings, before, after, Table(model.columns, table), held, unread)
     result = evaluate(planned.result.node, now)
     _assert_own_names(planned)
     if held is not None and planned.falling is not None and not now.named[planned.falling.name]:
