@@ -123,3 +123,14 @@ def test_where_a_commit_has_no_feed_versions_are_compared(sales: Maintained) -> 
     outcome = sales.refresh("sums")
     assert outcome.code is Code.INCREMENTAL, outcome.line()
     assert sales.difference("sums") == 0
+
+
+def test_a_row_that_came_and_left_need_not_be_computable(sales: Maintained) -> None:
+    sales.session.conf.set("spark.sql.ansi.enabled", "true")
+    divided = "SELECT customer, COUNT(*) AS n, COUNT_IF(100 DIV (amount + 9) > 3) AS m FROM sales GROUP BY customer"
+    sales.refresh("n", sql=divided)
+    sales.sql("INSERT INTO sales VALUES (901, 1, 5), (902, 1, -9)")
+    sales.sql("DELETE FROM sales WHERE amount = -9")
+    outcome = sales.refresh("n")
+    assert outcome.code is Code.INCREMENTAL and netted(sales), outcome.line()
+    assert sales.difference("n") == 0

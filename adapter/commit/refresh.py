@@ -67,7 +67,7 @@ from .look import KEY_PROPERTY, Seen, is_large, look, over_state
 from .measure import Measure
 from .outcome import Code, Outcome
 from .rows_met import RowsMet
-from .sources import Change, are_few, enabling, grown, has_no_feed, with_change_feed
+from .sources import Change, are_few, enabling, grown, with_change_feed
 from .spec import ChangelogMode, RefreshMode, Spec
 from .state_table import (
     ROWS_EACH,
@@ -429,9 +429,10 @@ class Refresh:
         except NotKept:
             self._give_up_keeping()
             work.forget(but_feeds=True)
-        except SqlError as error:
-            if not (work.unread and has_no_feed(error)):
+        except SqlError:
+            if not work.unread:
                 raise
+            # A commit may have no feed; and a row that came and left again may be one that Spark cannot compute with.
             work.forget(but_feeds=True)
             work.read_unread()
         return self._by_plan(entry, work, changed, renderer, spans)
