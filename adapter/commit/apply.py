@@ -204,8 +204,8 @@ class Applier:
                 told, few = told._replace(sql=sql.at_most(MOST_GROUPS + 1, told.sql)), True
             computed.rows[b.name] = self._pin(work, b.name, told, few=few)
             touched = computed.plan.touched
-            if touched is not None and b.name == touched.name and computed.rows[b.name] > 2 * MOST_GROUPS:
-                # Some of them may have gone, but hardly most.
+            if touched is not None and b.name == touched.name and computed.rows[b.name] > MOST_GROUPS:
+                # Few of them will have gone.
                 raise NotKept("rows of more groups changed than can be kept in the ledger")
 
     def _pin(self, work: Incremental, name: str, told: Told, *, few: bool | None = None) -> int:
