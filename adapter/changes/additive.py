@@ -27,6 +27,7 @@ from ..algebra.nodes import (
     UnionAll,
     walk,
 )
+from ..algebra.shown import Shown
 from ..names import WEIGHT
 from .accumulators import Accumulator, Combine, accumulator, reference, summed
 from .derivation import KEY, Derivation, at, keeps_rows, net, passed
@@ -116,13 +117,10 @@ def added(model: Node, own: Own, d: Derivation) -> Added | None:
 
 def projected(model: Node) -> tuple[Aggregate, tuple[tuple[str, Expr], ...]] | None:
     """The aggregation below projections, and the model's columns over those of it; None if that is not what it is."""
-    shown = passed(model.columns)
-    node = model
-    while isinstance(node, Project):
-        below = dict(node.outputs)
-        shown = tuple((name, e.substitute(below)) for name, e in shown)
-        node = node.child
-    return (node, shown) if isinstance(node, Aggregate) and node.aggregates else None
+    shown = Shown.by(model)
+    if shown.asked or not isinstance(shown.node, Aggregate) or not shown.node.aggregates:
+        return None
+    return shown.node, tuple(shown.of.items())
 
 
 def _shown(model: Node, own: Own) -> tuple[Aggregate, dict[str, str], list[Accumulator]] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -400,7 +400,7 @@ class Refresh:
             if not self.model.kept and among_versions(self.model.node, temporal, work.changed):
                 return self._recompute(entry, "many rows changed, among them versions of keys that have many of them")
             renderer = Renderer(dated(spans), work.relation, clock, temporal)
-            return self._by_change(entry, work, changed, renderer, spans)
+            return self._by_change(work, partial(self._by_plan, entry, work, changed, renderer, spans))
         except Dearer as found:
             again, why = partial(self._anew, changes=work.changes), str(found)
         except NotHeld as found:
@@ -415,17 +415,10 @@ class Refresh:
             work.forget()
         return again(entry, why)
 
-    def _by_change(
-        self,
-        entry: Entry,
-        work: Incremental,
-        changed: Changed | None,
-        renderer: Renderer,
-        spans: Mapping[str, Span],
-    ) -> Outcome:
+    def _by_change(self, work: Incremental, by_plan: Callable[[], Outcome]) -> Outcome:
         """Raises Dearer or NotHeld, with nothing written."""
         try:
-            return self._by_plan(entry, work, changed, renderer, spans)
+            return by_plan()
         except NotKept:
             self._give_up_keeping()
             work.forget(but_feeds=True)
@@ -435,7 +428,7 @@ class Refresh:
             # A commit may have no feed; and a row that came and left again may be one that Spark cannot compute with.
             work.forget(but_feeds=True)
             work.read_unread()
-        return self._by_plan(entry, work, changed, renderer, spans)
+        return by_plan()
 
     def _by_plan(
         self,

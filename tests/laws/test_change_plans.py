@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given
@@ -44,6 +45,8 @@ from dbt_spark_dynamic.dialect import parse_expression
 from .carrying_out import OWN, added, applied, bound, key_places, meaning
 from .plans import first_plans, grouped_plans, groups_of_left_joins, plans, plans_over_groups, summed_plans
 from .states import KEYS, SOURCES, TYPES, Script, State, grown, scripts
+
+Told = TypeVar("Told")
 
 NOTHING: frozenset[str] = frozenset()
 EVERY_SOURCE = frozenset(SOURCES) | {CLOCK}
@@ -325,15 +328,19 @@ def _chain(links: int) -> ChangePlan:
 def _refreshed(table: Bag, model: Node, planned: ChangePlan, before: State, after: State) -> Bag:
     """The table after the plan has been applied to it, net of what came and left, and if it adds up all changes, by
     those as well; what the plan promises is asserted on the way."""
-    refreshed = _refreshed_by((), table, model, planned, before, after)
+    return _either_way(planned, partial(_refreshed_by, table, model, before, after))
+
+
+def _either_way(planned: ChangePlan, refreshed: Callable[[ChangePlan, Collection[str]], Told]) -> Told:
+    """refreshed: by a plan, and of its feeds those that are not netted."""
+    told = refreshed(planned, ())
     if unread := adding_up(planned):
-        again = of_all_changes(planned, unread)
-        assert _refreshed_by(unread, table, model, again, before, after) == refreshed
-    return refreshed
+        assert refreshed(of_all_changes(planned, unread), unread) == told
+    return told
 
 
 def _refreshed_by(
-    unread: Collection[str], table: Bag, model: Node, planned: ChangePlan, before: State, after: State
+    table: Bag, model: Node, before: State, after: State, planned: ChangePlan, unread: Collection[str]
 ) -> Bag:
     now = bound(planned.feeds, planned.bindings, before, after, Table(model.columns, table), unread=unread)
     result = evaluate(planned.result.node, now)
@@ -359,21 +366,17 @@ def _refreshed_from(
     held: Bag | None, table: Bag, model: Node, planned: ChangePlan, before: State, after: State
 ) -> tuple[Bag, Bag]:
     """The table, and what is kept for the next refresh. held: what is since the last one, None for nothing."""
-    told = _refreshed_from_by((), held, table, model, planned, before, after)
-    if unread := adding_up(planned):
-        again = of_all_changes(planned, unread)
-        assert _refreshed_from_by(unread, held, table, model, again, before, after) == told
-    return told
+    return _either_way(planned, partial(_refreshed_from_by, held, table, model, before, after))
 
 
 def _refreshed_from_by(
-    unread: Collection[str],
     held: Bag | None,
     table: Bag,
     model: Node,
-    planned: ChangePlan,
     before: State,
     after: State,
+    planned: ChangePlan,
+    unread: Collection[str],
 ) -> tuple[Bag, Bag]:
     now = bound(planned.feeds, planned.bindings, before, after, Table(model.columns, table), held, unread)
     result = evaluate(planned.result.node, now)
