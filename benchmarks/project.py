@@ -82,8 +82,9 @@ def schema(kind: str) -> str:
 @click.option("--scale", default=1.0, show_default=True, help="TPC-H scale factor of the sources.")
 @click.option("--days", default=3, show_default=True, help="Batches of changes, each before one `dbt run` of both.")
 @click.option("--share", default=0.01, show_default=True, help="Share of the orders that a batch changes.")
+@click.option("--latest", type=float, help="Share of the orders, the last ones, that change; any do by default.")
 @click.option("--threads", default=1, show_default=True, help="Models that dbt runs at a time.")
-def project(scale: float, days: int, share: float, threads: int) -> None:
+def project(scale: float, days: int, share: float, latest: float | None, threads: int) -> None:
     """The whole of `dbt run`, with what dbt itself takes: orders come, change and go, and so do their lines."""
     console = console_of(120)
     with tempfile.TemporaryDirectory(prefix="dbt-spark-dynamic-", ignore_cleanup_errors=True) as folder:
@@ -93,7 +94,7 @@ def project(scale: float, days: int, share: float, threads: int) -> None:
         shop = Shop(spark, Path(folder) / "dbt", threads)
         console.print(row("built", shop.run("table")))
         for day in range(1, days + 1):
-            waves.apply(spark, RAW, waves.wave(RAW, share / CHANGES, day, rows))
+            waves.apply(spark, RAW, waves.wave(RAW, share / CHANGES, day, rows, latest))
             ran = shop.run(KINDS[day % 2])
             console.print(row(f"day {day}", ran))
         console.print(slowest(ran))

@@ -46,7 +46,26 @@ class WaveSize:
         )
 
 
-def wave(schema: str, fraction: float, seed: int, rows: Mapping[str, int]) -> list[Change]:
+@dataclass(frozen=True)
+class Orders:
+    """Orders that a change takes: so many of the last ones by their key, which ones says the salt.
+
+    Attributes:
+        number: how many are taken.
+        salt: the same orders are taken for the same one.
+        latest: of how many, None for all there are.
+    """
+
+    number: int
+    salt: int
+    latest: int | None = None
+
+    def query(self, schema: str) -> str:
+        """Give the SELECT of their keys, as o_orderkey."""
+        return _some(f"{schema}.orders", "o_orderkey", self.number, self.salt, self.latest)
+
+
+def wave(schema: str, fraction: float, seed: int, rows: Mapping[str, int], latest: float | None = None) -> list[Change]:
     """Give all changes of one wave: inserts, updates, key changes and deletes.
 
     Args:
@@ -54,16 +73,23 @@ def wave(schema: str, fraction: float, seed: int, rows: Mapping[str, int]) -> li
         fraction: the share of orders (and of customers) that each change touches, 0 to 1.
         seed: which rows are taken; different waves need different seeds.
         rows: the number of rows per table, as `data.load` gives it.
+        latest: the share of the orders, the last ones by their key, that changes are of, 0 to 1;
+            None where they are of any. Customers are any.
     """
     size = WaveSize.of(fraction, rows)
     # Eight salts per wave are reserved, so that no change takes the rows of its neighbour.
     salt = seed * 8
+    among = max(size.orders, round(latest * rows["orders"])) if latest is not None else None
+
+    def some(nth: int, number: int = size.orders) -> Orders:
+        return Orders(number, salt + nth, among)
+
     return [
-        *insert_orders(schema, size.orders, salt),
-        *update_orders(schema, size.orders, salt + 1),
-        *reassign_orders(schema, max(1, size.orders // 10), salt + 2, rows["customer"]),
-        *update_lines(schema, size.orders, salt + 3),
-        *delete_orders(schema, size.orders, salt + 4),
+        *insert_orders(schema, some(0)),
+        *update_orders(schema, some(1)),
+        *reassign_orders(schema, some(2, max(1, size.orders // 10)), rows["customer"]),
+        *update_lines(schema, some(3)),
+        *delete_orders(schema, some(4)),
         *update_customers(schema, size.customers, salt + 5),
     ]
 
@@ -77,15 +103,15 @@ def apply(spark: SparkSession, schema: str, changes: list[Change]) -> list[tuple
     return [(change, _run(spark, schema, change)) for change in changes]
 
 
-def insert_orders(schema: str, orders: int, salt: int) -> list[Change]:
-    """Insert copies of `orders` orders and of their lines under new order keys (TPC-H RF1)."""
+def insert_orders(schema: str, orders: Orders) -> list[Change]:
+    """Insert copies of these orders and of their lines under new order keys (TPC-H RF1)."""
     # The lines go first: as long as orders is unchanged, both statements number the same orders.
     numbered = f"""
         SELECT
             o_orderkey AS old_key,
             (SELECT MAX(o_orderkey) FROM {schema}.orders)
                 + ROW_NUMBER() OVER (ORDER BY o_orderkey) AS new_key
-        FROM ({_some_orders(schema, orders, salt)})"""
+        FROM ({orders.query(schema)})"""
     return [
         Change(
             table="lineitem",
@@ -108,15 +134,15 @@ def insert_orders(schema: str, orders: int, salt: int) -> list[Change]:
     ]
 
 
-def update_orders(schema: str, orders: int, salt: int) -> list[Change]:
-    """Change status, priority and price of `orders` orders."""
+def update_orders(schema: str, orders: Orders) -> list[Change]:
+    """Change status, priority and price of these orders."""
     return [
         Change(
             table="orders",
             action="repriced",
             sql=f"""
                 MERGE INTO {schema}.orders
-                USING ({_some_orders(schema, orders, salt)}) AS chosen
+                USING ({orders.query(schema)}) AS chosen
                 ON orders.o_orderkey = chosen.o_orderkey
                 WHEN MATCHED THEN UPDATE SET
                     o_orderstatus = CASE orders.o_orderstatus WHEN 'O' THEN 'P' ELSE 'O' END,
@@ -126,15 +152,15 @@ def update_orders(schema: str, orders: int, salt: int) -> list[Change]:
     ]
 
 
-def reassign_orders(schema: str, orders: int, salt: int, customers: int) -> list[Change]:
-    """Give `orders` orders to another one of the `customers` customers: a join key changes."""
+def reassign_orders(schema: str, orders: Orders, customers: int) -> list[Change]:
+    """Give these orders to another one of the `customers` customers: a join key changes."""
     return [
         Change(
             table="orders",
             action="given to another customer",
             sql=f"""
                 MERGE INTO {schema}.orders
-                USING ({_some_orders(schema, orders, salt)}) AS chosen
+                USING ({orders.query(schema)}) AS chosen
                 ON orders.o_orderkey = chosen.o_orderkey
                 WHEN MATCHED THEN UPDATE SET
                     o_custkey = PMOD(orders.o_custkey, {customers}) + 1""",
@@ -142,15 +168,15 @@ def reassign_orders(schema: str, orders: int, salt: int, customers: int) -> list
     ]
 
 
-def update_lines(schema: str, orders: int, salt: int) -> list[Change]:
-    """Change quantity, price, discount and return flag of the first line of `orders` orders."""
+def update_lines(schema: str, orders: Orders) -> list[Change]:
+    """Change quantity, price, discount and return flag of the first line of these orders."""
     return [
         Change(
             table="lineitem",
             action="quantity and price changed",
             sql=f"""
                 MERGE INTO {schema}.lineitem
-                USING ({_some_orders(schema, orders, salt)}) AS chosen
+                USING ({orders.query(schema)}) AS chosen
                 ON lineitem.l_orderkey = chosen.o_orderkey AND lineitem.l_linenumber = 1
                 WHEN MATCHED THEN UPDATE SET
                     l_quantity = lineitem.l_quantity + 1,
@@ -164,10 +190,10 @@ def update_lines(schema: str, orders: int, salt: int) -> list[Change]:
     ]
 
 
-def delete_orders(schema: str, orders: int, salt: int) -> list[Change]:
-    """Delete `orders` orders and their lines (TPC-H RF2)."""
+def delete_orders(schema: str, orders: Orders) -> list[Change]:
+    """Delete these orders and their lines (TPC-H RF2)."""
     # The lines go first: as long as orders is unchanged, both statements choose the same orders.
-    chosen = f"({_some_orders(schema, orders, salt)}) AS chosen"
+    chosen = f"({orders.query(schema)}) AS chosen"
     return [
         Change(
             table="lineitem",
@@ -207,12 +233,10 @@ def update_customers(schema: str, customers: int, salt: int) -> list[Change]:
     ]
 
 
-def _some_orders(schema: str, orders: int, salt: int) -> str:
-    return _some(f"{schema}.orders", "o_orderkey", orders, salt)
-
-
-def _some(table: str, key: str, rows: int, salt: int) -> str:
-    """Choose exactly `rows` keys, scattered over the table, the same ones for the same salt."""
+def _some(table: str, key: str, rows: int, salt: int, latest: int | None = None) -> str:
+    """Choose exactly `rows` keys, the same ones for the same salt, scattered over the table or its last `latest`."""
+    if latest is not None:
+        table = f"(SELECT {key} FROM {table} ORDER BY {key} DESC LIMIT {latest})"
     return f"SELECT {key} FROM {table} ORDER BY XXHASH64({key}, {salt}), {key} LIMIT {rows}"
 
 
