@@ -141,3 +141,26 @@ def test_equal_rows_may_stand_apart_where_none_cancel(
             assert outcome.code is Code.INCREMENTAL, outcome.line()
             assert maintained.difference(name) == 0, f"{name}, {outcome.line()}"
             assert not any(f"FROM `{WIDE}`" in s for s in maintained.statements), name
+
+
+@pytest.mark.parametrize("few", [3, pytest.param(5_000, marks=pytest.mark.thorough)])
+def test_what_only_came_is_read_as_it_is_where_a_key_tells_its_rows_apart(
+    maintained: Maintained, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """A key that the project expects: where it is none, equal rows stand apart, which is all that comes of it."""
+    monkeypatch.setattr("dbt_spark_dynamic.commit.classic.FEW", few)
+    build(maintained, APART, "id % 13 AS customer, id % 2 AS amount", "RANGE(260)", "RANGE(5, 20)")
+    came = "INSERT INTO sales SELECT 1000 + id % {}, 20 + id % 2, NULLIF(id % 3, 2), NULL FROM RANGE(12)"
+    for change, is_net in (
+        (came.format(12), True),
+        (came.format(5), True),
+        ("DELETE FROM sales WHERE id % 7 = 1", False),
+    ):
+        maintained.sql(change)
+        read = list[str]()
+        for name in APART:
+            outcome = maintained.refresh(name, expected_keys={f"{maintained.schema}.sales": ("id",)})
+            assert outcome.code is Code.INCREMENTAL, outcome.line()
+            assert maintained.difference(name) == 0, f"{name}, {outcome.line()}"
+            read += [s for s in maintained.statements if "readChangeFeed" in s and "`sales`" in s]
+        assert read and all(("GROUP BY" in s) != (is_net and "`id`" in s) for s in read), (change, read)

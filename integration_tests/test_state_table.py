@@ -34,6 +34,8 @@ MODELS = {
     "first": f"SELECT * FROM ({REVENUE}) ORDER BY total DESC, customer LIMIT 5",
     "outer": "SELECT n, COUNT(*) AS customers FROM (SELECT c.id, COUNT(s.id) AS n FROM customers c "
     "LEFT JOIN sales s ON s.customer = c.id AND s.amount <> 3 GROUP BY c.id) GROUP BY n",
+    "met": f"SELECT c.id, c.name, n FROM customers c JOIN ({REVENUE}) r ON r.customer = c.id AND total > 30 "
+    "WHERE c.name < 4",
 }
 
 
@@ -43,6 +45,8 @@ def everything_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"WORTH": 0.0, "SLOW": 0.0, "LITTLE": 2.0}.items():
         monkeypatch.setattr(f"dbt_spark_dynamic.commit.state_table.{name}", value)
     monkeypatch.setattr("dbt_spark_dynamic.commit.refresh.ROWS_EACH", 0)
+    # Customers are worth asking which groups are met, however many there are.
+    monkeypatch.setattr("dbt_spark_dynamic.commit.look.ASKED", 0.001)
     # Few groups would be kept in the ledger.
     monkeypatch.setattr("dbt_spark_dynamic.commit.held.MOST_GROUPS", 0)
 
@@ -106,7 +110,8 @@ def change(sales: Maintained, r: random.Random) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", ["best", "outer", *(pytest.param(model, marks=pytest.mark.thorough) for model in ("first", "large"))]
+    "model",
+    ["best", "outer", "met", *(pytest.param(model, marks=pytest.mark.thorough) for model in ("first", "large"))],
 )
 def test_it_is_its_query_after_any_change(sales: Maintained, model: str) -> None:
     begun(sales, model)
@@ -146,6 +151,21 @@ def test_no_source_is_read_but_what_changed(sales: Maintained) -> None:
     assert [lag.versions for lag in lags(f"{sales.schema}.best", ClassicEngine(sales.session))] == [0, 0]
     version = sales.version("best")
     assert (sales.refresh("best").code, sales.version("best")) == (Code.NO_CHANGE, version)
+
+
+def test_it_has_no_groups_that_nobody_meets(sales: Maintained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it would not be asked any more which are met."""
+    begun(sales, "met")
+    kept = "SELECT customers.id FROM customers JOIN sales ON customers.id = customer WHERE name < 4 AND amount <> 3"
+    assert sales.sql(f"({kept}) EXCEPT (SELECT c0 FROM met__state)") == []
+    assert sales.sql("SELECT COUNT(*), MAX(id) FROM met__state JOIN customers ON c0 = id WHERE name > 3") == [(0, None)]
+    monkeypatch.setattr("dbt_spark_dynamic.commit.look.ASKED", 1e9)
+    sales.sql("UPDATE customers SET name = 9 - name WHERE id < 20")
+    sales.sql("DELETE FROM sales WHERE id = 7")
+    assert (sales.refresh("met").code, sales.difference("met")) == (Code.INCREMENTAL, 0)
+    assert sales.sql(f"({kept}) EXCEPT (SELECT c0 FROM met__state)") == []
+    sent = "\n".join(sales.statements).replace("`", "")
+    assert "met__state" in sent
 
 
 def test_no_partner_is_looked_for_in_a_left_join(sales: Maintained) -> None:

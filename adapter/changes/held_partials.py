@@ -40,12 +40,19 @@ from .partials import HELD, PARTIALS, ROWS_HELD, Partials
 
 
 def maintained_by(
-    p: Partials, own: Own, key: tuple[str, ...] | None, d: Derivation, whole: Callable[[Node], Node], *, held: bool
+    p: Partials,
+    own: Own,
+    key: tuple[str, ...] | None,
+    d: Derivation,
+    whole: Callable[[Node], Node],
+    *,
+    held: bool,
+    few: bool = False,
 ) -> ChangePlan:
     """held: whether the rows of γ′ before the refresh are known, as HELD; key: the model's own, None where its rows are
-    not to be merged by one; whole: as `plan` has it."""
+    not to be merged by one; whole: as `plan` has it; few: whether it is known that few groups changed."""
     shown = p.key if key is not None else None
-    first = _touched(p, d) if not held and p.hides_groups and p.keys else None
+    first = _touched(p, d) if not held and not few and p.hides_groups and p.keys else None
     groups = _added_to(p, d) if held else _computed(p, whole(p.aggregate), shown, own, d)
     made = p.made_of(Named(groups.now, p.aggregate.columns))
     if shown is not None:

@@ -25,7 +25,7 @@ from .partials import Partials
 from .restrict import restrict
 from .simplify import simplify
 from .slices import slicing
-from .top import top
+from .top import moves_up, top
 
 
 def _untouched(node: Node) -> Node:
@@ -72,7 +72,9 @@ def plan(
     elif by_key and changed and own is not None and (found := added(model, own, d)) is not None:
         plan_ = _additive(model, found, tidy)
     elif changed and own is not None and partials is not None:
-        kept = maintained_by(partials, own, key if by_key else None, d, whole, held=held)
+        by = key if by_key else None
+        # First rows are not made of all groups before it was seen how many of these changed.
+        kept = maintained_by(partials, own, by, d, whole, held=held, few=moves_up(model, by))
         plan_ = replace(kept, result=replace(kept.result, node=tidy(kept.result.node)))
     elif changed and own is not None and (first := top(model, own, key if by_key else None, d)) is not None:
         came = first.newcomers

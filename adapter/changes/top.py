@@ -118,14 +118,35 @@ def top(model: Node, own: Own, key: tuple[str, ...] | None, d: Derivation) -> Ch
     ranking = _ranking(model)
     if ranking is None:
         return None
-    shown = [ranking.restored.get(e.column or "") for e in ranking.window.partition]
-    names = tuple(e.column if e is not None else None for e in shown)
-    if ranking.most == 1 and key is not None and set(names) == set(key):
+    if (names := _one_by(ranking, key)) is not None:
         # Below groups it is cheaper to know whose result may have changed than what it was and is.
         if any(isinstance(n, Aggregate | Window) for n in walk(ranking.ranked)):
             return None
-        return _upserted(model, ranking, own, tuple(n for n in names if n is not None), d)
-    return _signed(ranking, own, key, d)
+        return _upserted(model, ranking, own, names, d)
+    return _signed(ranking, own, key, d) if _shows_rows(ranking) else None
+
+
+def moves_up(model: Node, key: tuple[str, ...] | None) -> bool:
+    """Whether the model is the first rows of something, which have to be found again where too many of them left. key:
+    as in `top`."""
+    ranking = _ranking(model)
+    return ranking is not None and _one_by(ranking, key) is None and _shows_rows(ranking)
+
+
+def _one_by(ranking: Ranking, key: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The columns of the partitions, of which one row each is kept, where they are the key; else None."""
+    shown = [ranking.restored.get(e.column or "") for e in ranking.window.partition]
+    names = tuple(e.column for e in shown if e is not None and e.column is not None)
+    is_key = key is not None and len(names) == len(shown) and set(names) == set(key)
+    return names if ranking.most == 1 and is_key else None
+
+
+def _shows_rows(ranking: Ranking) -> bool:
+    """Whether the table has all of the rows that are ranked, and their order leaves nothing open."""
+    names = set(ranking.ranked.columns)
+    by_column = {o.this.name for o in ranking.order if isinstance(o.this, exp.Column)}
+    by_column |= {e.column for e in ranking.window.partition if e.column is not None}
+    return names <= ranking.restored.keys() and names <= by_column
 
 
 def _ranking(model: Node) -> Ranking | None:
@@ -300,10 +321,6 @@ COPIES_NOW = "copies"
 
 def _signed(ranking: Ranking, own: Own, key: tuple[str, ...] | None, d: Derivation) -> ChangePlan | None:
     window, names, n = ranking.window, ranking.ranked.columns, ranking.most
-    by_column = {o.this.name for o in ranking.order if isinstance(o.this, exp.Column)}
-    by_column |= {e.column for e in window.partition if e.column is not None}
-    if not (set(names) <= ranking.restored.keys() and set(names) <= by_column):
-        return None
     changed = _change(window, d)
     if changed is None:
         return None

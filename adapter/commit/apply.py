@@ -80,10 +80,11 @@ class Applier:
     commit: runs the one write under the ledger entry; check_unique: raises if the query has rows; measure: what is
     asked about what was computed; small: tables that are sooner read whole than looked at for a few keys; types: of
     the columns of the tables that are read; weigh: told how many rows of the table are to be made again, raises Dearer
-    if that is too many; expected: a key that only the project says the rows have, where they are merged as a whole;
-    worth_looking: whether a look through the whole table is little beside a merge of so many whole rows; sizes: of what
-    is read; fell: whether groups had to be computed again the last time, None if nothing was added then; met: rows of
-    tables that all models of the process have in common.
+    if that is too many; search: told how many of the rows changed that the table's are the first of, where these have
+    to be found again, raises SoonerKept if that is better done in another way; expected: a key that only the project
+    says the rows have, where they are merged as a whole; worth_looking: whether a look through the whole table is
+    little beside a merge of so many whole rows; sizes: of what is read; fell: whether groups had to be computed again
+    the last time, None if nothing was added then; met: rows of tables that all models of the process have in common.
     """
 
     engine: Engine
@@ -98,6 +99,7 @@ class Applier:
     small: Collection[str]
     types: Types
     weigh: Callable[[int], None] = field(default=lambda rows: None, kw_only=True)
+    search: Callable[[int], None] = field(default=lambda changed: None, kw_only=True)
     expected: ExpectedKey | None = field(default=None, kw_only=True)
     worth_looking: Callable[[int], bool] = field(default=lambda rows: True, kw_only=True)
     sizes: BytesRead = field(default_factory=BytesRead, kw_only=True)
@@ -131,6 +133,8 @@ class Applier:
             return self._of_partials(plan, work, tell)
         settled = TOP if plan.falling is not None and rows[plan.falling.name] == 0 else None
         if plan.shape is Shape.SIGNED:
+            if settled is None and plan.falling is not None and plan.moved is not None:
+                self.search(work.rows[plan.moved.name])
             late = self._too_late(plan, work)
             changed = self._pin(work, "result_change", tell(plan.result))
             signed = self._signed(changed, lambda name, q: work.pin(name, q), settled)

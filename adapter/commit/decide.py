@@ -17,6 +17,7 @@ from .costs import (
     BY_KEY,
     BY_ROW,
     FEW_CHANGES,
+    LARGE,
     LOOKED_UP,
     Bar,
     Changed,
@@ -220,9 +221,11 @@ def costs(seen: Seen, changed: Changed | None) -> Expected | None:
 
 
 def untimed(seen: Seen) -> Slowness:
-    """What a refresh by change is taken to be as long as none was timed."""
+    """What a refresh by change is taken to be as long as none was timed. Into a small table rows are soon merged,
+    whatever they are found by."""
     key = seen.expected_key
-    return BY_KEY if seen.key is not None or (key is not None and key.columns and key.holds is not False) else BY_ROW
+    by_key = seen.key is not None or (key is not None and key.columns and key.holds is not False)
+    return BY_KEY if by_key or (seen.target is not None and 0 < seen.target.size < LARGE) else BY_ROW
 
 
 def may_be_rewritten(seen: Seen, spec: Spec) -> bool:

@@ -28,6 +28,15 @@ class NotKept(Exception):
     """The rows cannot be kept, or what is made of them would not be right; says why. Nothing was written."""
 
 
+class SoonerKept(Exception):
+    """The rows that the table's are the first of are sooner computed whole and kept than searched again for the first
+    of them. Nothing was written."""
+
+    def __init__(self, partials: Partials) -> None:
+        super().__init__("the first rows have to be found again")
+        self.partials = partials
+
+
 def worth_keeping(model: Node, engine: Engine, rows: int | None) -> Partials | None:
     """What is to be kept of a model whose table has so many rows; None for nothing."""
     if rows is None or rows > MOST_GROUPS:

@@ -9,6 +9,7 @@ from typing import cast
 from sqlglot import exp
 
 from ..algebra.clock import CLOCK
+from ..algebra.keys import SourceKeys
 from ..changes.column_types import INTEGERS, Types
 from ..changes.derivation import Derivation, Feed
 from ..dialect import print_sql
@@ -38,11 +39,13 @@ class Incremental:
         spec: Spec,
         *,
         types: Types | None = None,
+        keys: SourceKeys | None = None,
         clock_moved: bool = False,
     ) -> None:
-        """types: of the columns of sources, in the order that these have."""
+        """types: of the columns of sources, in the order that these have; keys: source -> columns by which its rows are
+        expected to be told apart."""
         self._engine, self._model, self._changes, self._spec = engine, model, changes, spec
-        self._types = types or {}
+        self._types, self._keys = types or {}, keys or {}
         self._clock = frozenset({CLOCK} if clock_moved else ())
         self._pins: list[str] = []
         self._fed = 0
@@ -121,18 +124,24 @@ class Incremental:
 
     def _pin_net(self, feed: Feed, change: Change) -> int:
         def query(columns: Collection[str]) -> str:
-            return explained(feed.why, net_change(replace(feed, columns=tuple(sorted(columns))), change.span))
+            read = every_change if self._is_net(feed, change, columns) else net_change
+            return explained(feed.why, read(replace(feed, columns=tuple(sorted(columns))), change.span))
 
         feeds = self._engine.feeds
         if feeds is None or not change.table:
             return self.pin(feed.name, query(feed.columns))
         span, engine = change.span, cast(Lender, self._engine)
         wanted = Wanted(
-            change.table, span.before, span.after, frozenset(feed.columns), query,
+            change.table, span.before, span.after, frozenset(feed.columns), change.only_came, query,
             lambda relation: explained(feed.why, narrowed(relation, feed.columns)),
             self._telling(feed), lambda relation, c: print_sql(turned(relation, c)),
         )  # fmt: skip
         return self._pinned(feed.name, lambda name: feeds.pin(engine, name, wanted, few=self.few))
+
+    def _is_net(self, feed: Feed, change: Change, columns: Collection[str]) -> bool:
+        """Whether a feed has nothing that cancels, nor equal rows that it would be worth putting together."""
+        key = {c.lower() for c in self._keys.get(feed.source, ())}
+        return change.only_came and bool(key) and key <= {c.lower() for c in columns}
 
     def _telling(self, feed: Feed) -> tuple[str, ...]:
         """The columns that rows may be told apart by, as they come in the table: what tells them is among the first."""

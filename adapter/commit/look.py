@@ -16,6 +16,7 @@ from ..changes.column_types import Types
 from ..changes.partials import Partials
 from ..changes.partners import of_groups_met
 from ..changes.plan import plan
+from ..changes.top import moves_up
 from ..dialect import without_as_of
 from ..errors import Impossible, Refusal, TargetError
 from ..pipeline import Model, columns_of, compile_model, digest
@@ -92,6 +93,11 @@ class Seen:
     def sources(self) -> tuple[str, ...]:
         """The tables that the SELECT reads, be it through the state table."""
         return tuple(self.state.alone.model.sources if self.state is not None else self.model.sources)
+
+    @property
+    def known_keys(self) -> SourceKeys:
+        """Keys of the sources, as we maintain them or as the project expects them."""
+        return {**self.model.expected_keys, **self.source_keys}
 
     @property
     def entry(self) -> Entry | None:
@@ -246,7 +252,7 @@ def _expected_key(seen: Seen, spec: Spec) -> ExpectedKey | None:
     names = {n.lower(): n for n, t in model.columns if problems.comparable(t) and t != "void"}
     key = seen.catalog.expected_key(spec.target)
     if not key and model.node is not None:
-        key = unique_key(model.node, {**model.expected_keys, **seen.source_keys}) or ()
+        key = unique_key(model.node, seen.known_keys) or ()
     columns = tuple(names[c.lower()] for c in key if c.lower() in names)
     known = seen.entry.expected_key if seen.entry is not None else None
     if not columns or len(columns) < len(key):
@@ -256,9 +262,20 @@ def _expected_key(seen: Seen, spec: Spec) -> ExpectedKey | None:
 
 
 def _partials(seen: Seen, engine: Engine) -> Partials | None:
+    """What the ledger is to keep from this refresh on, if it does not yet. Where there may be more groups than rows,
+    nobody looks how many they are before a refresh has taken about as long as that would; of first rows, before they
+    have to be found again."""
+    found = may_be_kept(seen, engine)
+    if found is None or not found.hides_groups or replace(seen, partials=found).held is not None:
+        return found
+    assert seen.position is not None and seen.model.node is not None
+    waits = moves_up(seen.model.node, seen.key) or not seen.position.past.is_slow_by_change
+    return None if waits else found
+
+
+def may_be_kept(seen: Seen, engine: Engine) -> Partials | None:
     """Nothing where more than the sources makes rows what they are, or the table shows what is to be added to, or
-    little is to be saved; and nothing that was found not to be kept. Where there may be more groups than rows, nobody
-    looks how many they are before a refresh has taken about as long as that would."""
+    little is to be saved; and nothing that was found not to be kept."""
     position, model, own = seen.position, seen.model, seen._own()
     if position is None or position.entry is None or position.entry.definition != seen.definition:
         return None
@@ -270,9 +287,7 @@ def _partials(seen: Seen, engine: Engine) -> Partials | None:
     if found is None or (found.key is None and not all(problems.countable(t) for _, t in model.columns)):
         return None
     held = replace(seen, partials=found).held
-    if held is not None:
-        return found if held.rows is not None else None
-    return found if not found.hides_groups or position.past.is_slow_by_change else None
+    return None if held is not None and held.rows is None else found
 
 
 def _watermark(seen: Seen, spec: Spec, engine: Engine) -> Watermark:

@@ -46,7 +46,7 @@ from .decide import (
 )
 from .drift import CHANGE_FEED, created_with
 from .engine import Engine, SqlError, Table, Written
-from .held import NotKept, name_of
+from .held import MOST_GROUPS, NotKept, SoonerKept, name_of
 from .history import Commit, now, read_commit
 from .incremental import Incremental, is_long
 from .layout import taking_its_place
@@ -63,7 +63,7 @@ from .ledger import (
     HeldRows,
     StateTable,
 )
-from .look import KEY_PROPERTY, Seen, is_large, look, over_state
+from .look import KEY_PROPERTY, Seen, is_large, look, may_be_kept, over_state
 from .measure import Measure
 from .outcome import Code, Outcome
 from .rows_met import RowsMet
@@ -371,7 +371,8 @@ class Refresh:
     def _incremental(self, entry: Entry, changes: Mapping[str, Change], *, clock_moved: bool) -> Outcome:
         assert self.model.node is not None and self.target is not None
         work = Incremental(
-            self.engine, self.model, changes, self.spec, types=self.seen.types, clock_moved=clock_moved
+            self.engine, self.model, changes, self.spec, types=self.seen.types, keys=self.seen.known_keys,
+            clock_moved=clock_moved,
         )  # fmt: skip
         clock = {Time.BEFORE: entry.clock, Time.AFTER: self.clock}
         spans = {
@@ -417,18 +418,21 @@ class Refresh:
 
     def _by_change(self, work: Incremental, by_plan: Callable[[], Outcome]) -> Outcome:
         """Raises Dearer or NotHeld, with nothing written."""
-        try:
-            return by_plan()
-        except NotKept:
-            self._give_up_keeping()
-            work.forget(but_feeds=True)
-        except SqlError:
-            if not work.unread:
-                raise
-            # A commit may have no feed; and a row that came and left again may be one that Spark cannot compute with.
-            work.forget(but_feeds=True)
-            work.read_unread()
-        return by_plan()
+        while True:
+            try:
+                return by_plan()
+            except SoonerKept as found:
+                self.seen = replace(self.seen, partials=found.partials)
+                work.forget(but_feeds=True)
+            except NotKept:
+                self._give_up_keeping()
+                work.forget(but_feeds=True)
+            except SqlError:
+                if not work.unread:
+                    raise
+                # A commit may have no feed; and a row that came and left again may be one that Spark cannot compute.
+                work.forget(but_feeds=True)
+                work.read_unread()
 
     def _by_plan(
         self,
@@ -438,7 +442,7 @@ class Refresh:
         renderer: Renderer,
         spans: Mapping[str, Span],
     ) -> Outcome:
-        """Raises NotKept, Dearer or NotHeld, with nothing written."""
+        """Raises SoonerKept, NotKept, Dearer or NotHeld, with nothing written."""
         plan = self._plan(work)
         if not work.unread.keys() <= adding_up(plan):
             work.read_unread()
@@ -451,7 +455,7 @@ class Refresh:
         new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), work.rows_in)
         new = self._with_partials(new, plan.partials, work)
         sizes = BytesRead(self._tables(), work.rows)
-        applier = replace(self._applier(new), weigh=self._weigh_rows, sizes=sizes, met=met)
+        applier = replace(self._applier(new), weigh=self._weigh_rows, search=self._weigh_search, sizes=sizes, met=met)
         applied = applier.plan(plan, work, renderer)
         return self._outcome(Code.INCREMENTAL, new, entry, applied, work.rows_in)
 
@@ -469,6 +473,15 @@ class Refresh:
 
     def _plan(self, work: Incremental) -> ChangePlan:
         return self.seen.plan(work.changed, grown(work.changes), few=are_few(work.changes))
+
+    def _weigh_search(self, changed: int) -> None:
+        """Raises SoonerKept where the ledger may be able to keep all of the rows that the table's are the first of: to
+        compute them for it takes what finding the first of them does. changed: of these rows, those that came or
+        left."""
+        if self.seen.partials is None and self.unkept is None and changed <= 2 * MOST_GROUPS:
+            found = may_be_kept(self.seen, self.engine)
+            if found is not None:
+                raise SoonerKept(found)
 
     def _give_up_keeping(self) -> None:
         """The ledger remembers that it cannot have them, so that nobody tries again."""

@@ -35,14 +35,15 @@ Key = tuple[str, int, int]
 @dataclass(frozen=True)
 class Wanted:
     """What a refresh needs of a change feed. table: which it is, the same for all who read it; before, after: versions;
-    query: columns -> its SQL, read from the table; narrowed: the SQL of `columns` from a relation that has those and
-    others; telling: of the columns, those in which rows that came may differ from all that left, the likeliest first;
-    turned: the SQL of whether a value of a relation's column both came and left."""
+    only_came: whether no row left; query: columns -> its SQL, read from the table; narrowed: the SQL of `columns` from
+    a relation that has those and others; telling: of the columns, those in which rows that came may differ from all
+    that left, the likeliest first; turned: the SQL of whether a value of a relation's column both came and left."""
 
     table: str
     before: int
     after: int
     columns: frozenset[str]
+    only_came: bool
     query: Callable[[frozenset[str]], str]
     narrowed: Callable[[str], str]
     telling: tuple[str, ...]
@@ -102,7 +103,12 @@ class SharedFeeds:
 
     def _is_as_wanted(self, engine: Lender, kept: Kept, wanted: Wanted) -> bool:
         """Whether no row that came is equal to one that left, in the columns that are wanted."""
-        if kept.columns == wanted.columns or not kept.rows or any(kept.turned.get(c) is False for c in wanted.columns):
+        if (
+            wanted.only_came
+            or kept.columns == wanted.columns
+            or not kept.rows
+            or any(kept.turned.get(c) is False for c in wanted.columns)
+        ):
             return True
         for column in wanted.telling:
             if sum(kept.turned.values()) == MOST_ASKED:

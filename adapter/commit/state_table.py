@@ -11,6 +11,7 @@ what computing the groups takes; it is not tried again soon.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ..algebra.keys import unique_key
@@ -18,6 +19,7 @@ from ..algebra.nodes import Node
 from ..algebra.transform import remembered
 from ..changes.additive import Own, adds_up
 from ..changes.apart import Apart, all_apart
+from ..changes.partners import of_groups_met
 from ..dialect import print_sql
 from ..errors import EngineError, Refusal
 from ..names import STATE_SUFFIX, beside
@@ -53,7 +55,14 @@ def state_of(seen: Seen, spec: Spec) -> Apart | None:
     state = entry.state if entry is not None else None
     if state is None or state.ended is not None or node is None or spec.full_refresh:
         return None
-    return next((apart for apart in all_apart(node) if text_of(apart) == state.of), None)
+    # That a partner is worth asking follows from sizes, which may be others by now.
+    models = (seen.content, of_groups_met(node, seen.types, lambda *_: True), node)
+    return next((apart for apart in _of_any(*models) if text_of(apart) == state.of), None)
+
+
+def _of_any(*models: Node) -> Iterator[Apart]:
+    """Of a model that is said in several ways."""
+    return (apart for model in dict.fromkeys(models) for apart in all_apart(model))
 
 
 def text_of(apart: Apart) -> str:
@@ -108,7 +117,8 @@ def why_slow(seen: Seen, changed: Changed | None) -> str | None:
 
 def to_begin(seen: Seen, spec: Spec, engine: Engine, changed: Changed | None) -> Apart | None:
     """What to keep apart from now on of a table that is slow to maintain by a change of so many rows: of several, the
-    groups of the largest table. None where there are none, or the ledger is to have them."""
+    groups of the largest table, and of these those that are met at all. None where there are none, or the ledger is to
+    have them."""
     entry, node = seen.entry, seen.model.node
     if entry is None or node is None or changed is None or changed.share >= LITTLE or seen.state is not None:
         return None
@@ -125,7 +135,7 @@ def to_begin(seen: Seen, spec: Spec, engine: Engine, changed: Changed | None) ->
     def largest(apart: Apart) -> int:
         return max((sizes.get(source, 0) for source, _ in apart.groups.leaves), default=0)
 
-    found = sorted(filter(largest, all_apart(node)), key=largest, reverse=True)
+    found = sorted(filter(largest, _of_any(seen.content, node)), key=largest, reverse=True)
     return next((apart for apart in found if _can_be_kept(apart, seen, spec, engine)), None)
 
 

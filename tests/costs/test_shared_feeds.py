@@ -64,14 +64,16 @@ class Session:
         self.released.append(lent)
 
 
-def wanted(columns: str, after: int = 2, table: str = "t") -> Wanted:
+def wanted(columns: str, after: int = 2, table: str = "t", only_came: bool = False) -> Wanted:
     def query(of: frozenset[str]) -> str:
         return "FILES " + "".join(sorted(of))
 
     def narrowed(relation: str) -> str:
         return f"{relation} {columns}"
 
-    return Wanted(table, 1, after, frozenset(columns), query, narrowed, tuple(sorted(columns)), "{} {}".format)
+    return Wanted(
+        table, 1, after, frozenset(columns), only_came, query, narrowed, tuple(sorted(columns)), "{} {}".format
+    )
 
 
 SETS = st.text(COLUMNS, max_size=4)
@@ -158,6 +160,14 @@ def test_of_no_rows_none_cancel() -> None:
     for columns in ("ab", "a"):
         assert feeds.pin(session, columns, wanted(columns), few=True) == 0
     assert not session.asked and not session.narrowed
+
+
+def test_of_rows_that_only_came_none_cancel() -> None:
+    feeds, session = SharedFeeds(), Session(turned="ab")
+    for columns in ("ab", "a", "b"):
+        feeds.pin(session, columns, wanted(columns, only_came=True), few=True)
+        assert session.pinned[columns] == frozenset(columns)
+    assert session.read == ["ab"] and not session.asked and not session.narrowed
 
 
 @settings(max_examples=5, deadline=None)

@@ -16,17 +16,21 @@ from dbt_spark_dynamic.algebra.nodes import Aggregate, Filter, Join, JoinKind, N
 from dbt_spark_dynamic.changes.apart import Apart, all_apart
 from dbt_spark_dynamic.changes.derivation import Derivation
 from dbt_spark_dynamic.changes.differentiate import change
+from dbt_spark_dynamic.changes.partners import of_groups_met
 from dbt_spark_dynamic.dialect import parse_expression
 
 from .carrying_out import difference, meaning, signed
 from .plans import Size, grouped_joins, groups_of_left_joins, plans, plans_over_groups
-from .states import Script, State, fed, scripts, world
+from .states import TYPES, Script, State, fed, scripts, world
+from .test_partners import groups_beside_kept_rows
 
 STATE = "s.model__state"
 
 OVER_LEFT_JOINS = groups_of_left_joins().map(lambda groups: Filter(groups, Expr.of(parse_expression("a0 > 1"))))
 
-MODELS = st.one_of(plans_over_groups(), grouped_joins(), OVER_LEFT_JOINS, plans(Size(nodes=7)))
+MET = groups_beside_kept_rows().map(lambda model: of_groups_met(model, TYPES, lambda *_: True))
+
+MODELS = st.one_of(plans_over_groups(), grouped_joins(), OVER_LEFT_JOINS, MET, plans(Size(nodes=7)))
 
 
 def over_states(apart: Apart, before: State, after: State) -> World:
