@@ -131,7 +131,7 @@ def test_the_table_equals_its_query_after_every_change(facts: Maintained) -> Non
 @pytest.mark.parametrize(
     "name",
     [
-        *("averages", "shares", "largest"),
+        *("averages", "shares"),
         *(pytest.param(name, marks=pytest.mark.thorough) for name in ("hours", "one_row", "joined")),
     ],
 )
@@ -254,13 +254,14 @@ def test_where_more_groups_changed_than_can_be_kept_they_are_not_computed(
 ) -> None:
     for place in ("held", "apply"):
         monkeypatch.setattr(f"dbt_spark_dynamic.commit.{place}.MOST_GROUPS", 5)
-    facts.sql("INSERT INTO facts SELECT id, id, id, id, id, NULL, NULL, NULL FROM RANGE(40), RANGE(id DIV 37 * 2 + 1)")
+    facts.sql("INSERT INTO facts SELECT id, id, id, id, id, NULL, NULL, NULL FROM RANGE(40)")
+    facts.sql("INSERT INTO facts SELECT 1, id, id, id, id, NULL, NULL, NULL FROM RANGE(3)")
     facts.refresh("having", sql=MODELS["having"])
-    facts.sql("UPDATE facts SET d = d + 1 + g % 2 WHERE g < 30")
-    assert facts.refresh("having").code in (Code.INCREMENTAL, Code.NO_CHANGE)
+    facts.sql("UPDATE facts SET i = i + 1 WHERE g < 30")
+    assert facts.refresh("having").code is Code.INCREMENTAL
     sent = "\n".join(facts.statements)
     assert "groups of the changed rows" in sent and "what the aggregates are made of" not in sent
-    assert facts.difference("having") == 0
+    assert (held(facts, "having")["rows"], facts.difference("having")) == (None, 0)
 
 
 FALL = (
@@ -280,11 +281,9 @@ def test_first_rows_are_made_of_what_is_kept_once_they_had_to_be_found_again(fac
         facts.sql(change)
         assert (facts.refresh("largest").code, facts.difference("largest")) == (Code.INCREMENTAL, 0)
         assert len(held(facts, "largest")["rows"]) in (40, 39)
-        sent = "\n".join(facts.statements)
-        assert ("what the aggregates are made of" in sent, "VERSION AS OF" in sent and "`facts` V" in sent) == (
-            not n,
-            not n,
-        )
+        sent = "\n".join(facts.statements).replace("`", "")
+        assert ("what the aggregates are made of" in sent) == (n == 0)
+        assert (f"{facts.schema}.facts VERSION AS OF" in sent) == (n == 0)
 
 
 @pytest.mark.parametrize("changed", [1, 30])

@@ -6,7 +6,8 @@ whole, for the next refresh to add to.
 
 Where f makes one row of each group, the rows of the groups that changed take the place of the table's own. Otherwise
 any row may be another one: f is computed of all groups, which are few, and what it has and the table has not, or the
-other way round, is the change.
+other way round, is the change. Of first rows (top.py) the ledger keeps nothing before some of them had to be found
+again: until then, the table's own rows tell as much.
 """
 
 from __future__ import annotations

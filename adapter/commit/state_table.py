@@ -1,4 +1,5 @@
-"""The state table of a dynamic table: groups that it is made of (changes/apart.py), as a dynamic table beside it.
+"""The state table of a dynamic table: groups that it is made of (changes/apart.py), as a dynamic table beside it; where
+it can only meet some of them, these (changes/partners.py).
 
 A refresh brings it up to the sources first, in a commit of its own, and then the table up to it. The ledger of the
 table has the versions of both: what it was made from, and what that was made from. A process that dies between the two

@@ -40,9 +40,15 @@ def test_a_table_is_written_anew_where_most_rows_changed() -> None:
 def test_rows_that_are_expected_to_have_a_key_are_merged_by_it() -> None:
     by_row = replace(SPEC, sql="SELECT customer, amount * 2 AS twice FROM orders")
     by_key = replace(by_row, expected_keys={TARGET: ("customer",)})
-    assert decided(by_row, updated=1_000_000).code is Code.RECOMPUTE
-    assert decided(by_key, updated=1_000_000).code is Code.INCREMENTAL
-    assert decided(by_key, updated=9_000_000).code is Code.RECOMPUTE
+    assert decided(by_row, updated=1_000_000, size=LARGE).code is Code.RECOMPUTE
+    assert decided(by_key, updated=1_000_000, size=LARGE).code is Code.INCREMENTAL
+    assert decided(by_key, updated=9_000_000, size=LARGE).code is Code.RECOMPUTE
+
+
+def test_rows_are_soon_merged_into_a_small_table_whatever_they_are_found_by() -> None:
+    by_row = replace(SPEC, sql="SELECT customer, amount * 2 AS twice FROM orders")
+    assert decided(by_row, updated=1_000_000).code is Code.INCREMENTAL
+    assert decided(by_row, updated=9_000_000).code is Code.RECOMPUTE
 
 
 def test_the_older_rows_of_many_keys_are_read_from_the_table_too() -> None:
