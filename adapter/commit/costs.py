@@ -305,12 +305,15 @@ def why_anew(past: Past, size: int, changed: Changed | None, untimed: Slowness, 
 
 
 def saves_nothing(over: Past, alone: Past, size: int, changed: Changed, untimed: Slowness) -> bool:
-    """Whether a refresh by few rows takes longer over a state table than without it, by change or anew. over, alone:
-    what those before took; False where none like it did."""
+    """Whether a refresh by few rows takes clearly longer over a state table than without it, by change or anew: as much
+    as a small table has to take before it is written anew. over, alone: what those before took; False where none like
+    it did."""
     if changed.share >= LITTLE or not over.is_told(changed):
         return False
     takes, took = (expected(past, size, changed.share, untimed) for past in (over, alone))
-    return takes is not None and took is not None and takes.by_change > min(took.by_change, took.anew)
+    if takes is None or took is None:
+        return False
+    return OF_SMALL_TABLES.is_met(Expected(takes.by_change, min(took.by_change, took.anew)))
 
 
 def dear_at_sight(
