@@ -127,10 +127,12 @@ def top(model: Node, own: Own, key: tuple[str, ...] | None, d: Derivation) -> Ch
 
 
 def moves_up(model: Node, key: tuple[str, ...] | None) -> bool:
-    """Whether the model is the first rows of something, which have to be found again where too many of them left. key:
-    as in `top`."""
+    """Whether the model is the first rows of all, which have to be found again among these where too many of them left.
+    key: as in `top`."""
     ranking = _ranking(model)
-    return ranking is not None and _one_by(ranking, key) is None and _shows_rows(ranking)
+    if ranking is None or ranking.window.partition:
+        return False
+    return _one_by(ranking, key) is None and _shows_rows(ranking)
 
 
 def _one_by(ranking: Ranking, key: tuple[str, ...] | None) -> tuple[str, ...] | None:

@@ -20,6 +20,7 @@ from ..changes.apart import Apart
 from ..changes.change_plan import ChangePlan
 from ..changes.emitted import next_instant
 from ..changes.partials import HELD, Partials
+from ..changes.top import moves_up
 from ..changes.unnetted import adding_up, of_all_changes
 from ..dialect import SqlglotError, print_sql
 from ..errors import Bug, DynamicTableError, Refusal, TargetError
@@ -478,10 +479,12 @@ class Refresh:
         """Raises SoonerKept where the ledger may be able to keep all of the rows that the table's are the first of: to
         compute them for it takes what finding the first of them does. changed: of these rows, those that came or
         left."""
-        if self.seen.partials is None and self.unkept is None and changed <= 2 * MOST_GROUPS:
-            found = may_be_kept(self.seen, self.engine)
-            if found is not None:
-                raise SoonerKept(found)
+        assert self.model.node is not None
+        if self.seen.partials is not None or self.unkept is not None or changed > 2 * MOST_GROUPS:
+            return
+        found = may_be_kept(self.seen, self.engine) if moves_up(self.model.node, self.key) else None
+        if found is not None:
+            raise SoonerKept(found)
 
     def _give_up_keeping(self) -> None:
         """The ledger remembers that it cannot have them, so that nobody tries again."""
