@@ -63,20 +63,20 @@ def plan(
     """
     d = Derivation(model, changed, frozenset(large), types or {}, grown, few)
     key = unique_key(model, keys)
+    merged_by = key if by_key else None
     tidy = simplify if simplified else _untouched
     if emission is not None:
         assert own is not None
-        plan_ = emitted_plan(model, emission, own, key if by_key else None, d, tidy)
+        plan_ = emitted_plan(model, emission, own, merged_by, d, tidy)
     elif is_kept(model):
         plan_ = _joined_once(model, declared or key, d, tidy)
     elif by_key and changed and own is not None and (found := added(model, own, d)) is not None:
         plan_ = _additive(model, found, tidy)
     elif changed and own is not None and partials is not None:
-        by = key if by_key else None
         # First rows are not made of all groups before it was seen how many of these changed.
-        kept = maintained_by(partials, own, by, d, whole, held=held, few=moves_up(model, by))
+        kept = maintained_by(partials, own, merged_by, d, whole, held=held, few=moves_up(model, merged_by))
         plan_ = replace(kept, result=replace(kept.result, node=tidy(kept.result.node)))
-    elif changed and own is not None and (first := top(model, own, key if by_key else None, d)) is not None:
+    elif changed and own is not None and (first := top(model, own, merged_by, d)) is not None:
         came = first.newcomers
         tidied = replace(came, rows=tidy(came.rows)) if came is not None else None
         plan_ = replace(first, result=replace(first.result, node=tidy(first.result.node)), newcomers=tidied)
