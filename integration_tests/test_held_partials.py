@@ -286,6 +286,25 @@ def test_first_rows_are_made_of_what_is_kept_once_they_had_to_be_found_again(fac
         assert (f"{facts.schema}.facts VERSION AS OF" in sent) == (n == 0)
 
 
+def test_first_rows_of_partitions_are_found_again_among_the_rows_of_these(
+    facts: Maintained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To compute all groups for the ledger would take far more than a search among those of one partition."""
+    monkeypatch.setattr("dbt_spark_dynamic.commit.costs.Past.is_slow_by_change", False)
+    facts.sql("INSERT INTO facts SELECT id, id, id, id, id, NULL, TIMESTAMP_SECONDS(id), NULL FROM RANGE(40)")
+    facts.refresh(
+        "largest_of_each",
+        sql="SELECT i, at, d FROM (SELECT i % 2 AS i, at, SUM(d) AS d FROM facts GROUP BY i % 2, at) "
+        "QUALIFY ROW_NUMBER() OVER (PARTITION BY i ORDER BY d DESC, at) <= 2",
+    )
+    for change in FALL:
+        facts.sql(change)
+        assert facts.refresh("largest_of_each").code is Code.INCREMENTAL
+        assert (facts.difference("largest_of_each"), held(facts, "largest_of_each")) == (0, None)
+        sent = "\n".join(facts.statements)
+        assert "partitions that are computed again" in sent and "what the aggregates are made of" not in sent
+
+
 @pytest.mark.parametrize("changed", [1, 30])
 def test_more_groups_than_can_be_kept_are_looked_at_once(
     facts: Maintained, monkeypatch: pytest.MonkeyPatch, changed: int
