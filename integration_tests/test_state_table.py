@@ -36,6 +36,10 @@ MODELS = {
     "LEFT JOIN sales s ON s.customer = c.id AND s.amount <> 3 GROUP BY c.id) GROUP BY n",
     "met": f"SELECT c.id, c.name, n FROM customers c JOIN ({REVENUE}) r ON r.customer = c.id AND total > 30 "
     "WHERE c.name < 4",
+    "without": "SELECT name, COUNT(*) AS n FROM customers c WHERE NOT EXISTS "
+    "(SELECT 1 FROM sales s WHERE s.customer = c.id AND s.amount > 2) GROUP BY name",
+    "in": "SELECT id, name FROM customers WHERE id IN (SELECT customer FROM sales WHERE amount BETWEEN 2 AND 4) "
+    "AND name NOT IN (SELECT customer + 1 FROM sales WHERE amount > 9)",
 }
 
 
@@ -111,7 +115,10 @@ def change(sales: Maintained, r: random.Random) -> None:
 
 @pytest.mark.parametrize(
     "model",
-    ["best", "outer", "met", *(pytest.param(model, marks=pytest.mark.thorough) for model in ("first", "large"))],
+    [
+        *("best", "outer", "met", "without"),
+        *(pytest.param(model, marks=pytest.mark.thorough) for model in ("first", "large", "in")),
+    ],
 )
 def test_it_is_its_query_after_any_change(sales: Maintained, model: str) -> None:
     begun(sales, model)

@@ -16,9 +16,9 @@ from sqlglot import exp
 
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Project, Scan, Window, walk
+from ..algebra.shown import Shown
 from ..algebra.transform import rebuild
 from ..names import free_name
-from .additive import projected
 from .padded import padded_apart
 
 ROWS = Expr.of(exp.Count(this=exp.Star()))
@@ -69,10 +69,10 @@ class Apart:
 
 
 def all_apart(model: Node) -> Iterator[Apart]:
-    """Of every aggregation that may be kept so: it has groups, of rows that no group is needed for, and is not all that
-    the model is."""
-    root = projected(model)
-    for node in dict.fromkeys(n for n in walk(model) if isinstance(n, Aggregate) and n.groups and n.aggregates):
+    """Of every aggregation that may be kept so: it has groups, be it without aggregates, of rows that no group is needed
+    for, and is not all that the model is."""
+    root = Shown.by(model)
+    for node in dict.fromkeys(n for n in walk(model) if isinstance(n, Aggregate) and n.groups):
         below = any(isinstance(n, Aggregate | Window) for n in walk(node.child))
-        if not below and (root is None or root[0] != node):
+        if not below and (root.asked or root.node != node):
             yield Apart(model, node)

@@ -1,5 +1,6 @@
 """The state table of a dynamic table: groups that it is made of (changes/apart.py), as a dynamic table beside it; where
-it can only meet some of them, these (changes/partners.py).
+it can only meet some of them, these (changes/partners.py); or values that its rows are asked to have or not
+(changes/distinct_partners.py).
 
 A refresh brings it up to the sources first, in a commit of its own, and then the table up to it. The ledger of the
 table has the versions of both: what it was made from, and what that was made from. A process that dies between the two
@@ -20,6 +21,7 @@ from ..algebra.nodes import Node
 from ..algebra.transform import remembered
 from ..changes.additive import Own, adds_up
 from ..changes.apart import Apart, all_apart
+from ..changes.distinct_partners import with_distinct_partners
 from ..changes.partners import of_groups_met
 from ..dialect import print_sql
 from ..errors import EngineError, Refusal
@@ -57,8 +59,13 @@ def state_of(seen: Seen, spec: Spec) -> Apart | None:
     if state is None or state.ended is not None or node is None or spec.full_refresh:
         return None
     # That a partner is worth asking follows from sizes, which may be others by now.
-    models = (seen.content, of_groups_met(node, seen.types, lambda *_: True), node)
+    models = (seen.content, of_groups_met(node, seen.types, lambda *_: True), *_said(node, seen))
     return next((apart for apart in _of_any(*models) if text_of(apart) == state.of), None)
+
+
+def _said(node: Node, seen: Seen) -> tuple[Node, ...]:
+    """A model, and the same with groups where its author has none: of the rows that others are asked to have or not."""
+    return node, *with_distinct_partners(node, seen.source_keys)
 
 
 def _of_any(*models: Node) -> Iterator[Apart]:
@@ -136,7 +143,7 @@ def to_begin(seen: Seen, spec: Spec, engine: Engine, changed: Changed | None) ->
     def largest(apart: Apart) -> int:
         return max((sizes.get(source, 0) for source, _ in apart.groups.leaves), default=0)
 
-    found = sorted(filter(largest, _of_any(seen.content, node)), key=largest, reverse=True)
+    found = sorted(filter(largest, _of_any(seen.content, *_said(node, seen))), key=largest, reverse=True)
     return next((apart for apart in found if _can_be_kept(apart, seen, spec, engine)), None)
 
 

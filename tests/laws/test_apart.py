@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pytest
@@ -16,12 +16,22 @@ from dbt_spark_dynamic.algebra.nodes import Aggregate, Filter, Join, JoinKind, N
 from dbt_spark_dynamic.changes.apart import Apart, all_apart
 from dbt_spark_dynamic.changes.derivation import Derivation
 from dbt_spark_dynamic.changes.differentiate import change
+from dbt_spark_dynamic.changes.distinct_partners import with_distinct_partners
 from dbt_spark_dynamic.changes.partners import of_groups_met
 from dbt_spark_dynamic.dialect import parse_expression
 
 from .carrying_out import difference, meaning, signed
-from .plans import Size, grouped_joins, groups_of_left_joins, plans, plans_over_groups
-from .states import TYPES, Script, State, fed, scripts, world
+from .plans import (
+    Size,
+    grouped_joins,
+    groups_of_left_joins,
+    one_in,
+    pick,
+    plans,
+    plans_over_groups,
+    predicates,
+)
+from .states import SOURCES, TYPES, Script, State, fed, scripts, world
 from .test_partners import groups_beside_kept_rows
 
 STATE = "s.model__state"
@@ -33,6 +43,39 @@ MET = groups_beside_kept_rows().map(lambda model: of_groups_met(model, TYPES, la
 MODELS = st.one_of(plans_over_groups(), grouped_joins(), OVER_LEFT_JOINS, MET, plans(Size(nodes=7)))
 
 
+@st.composite
+def _asking(draw: st.DrawFn) -> Node:
+    """Rows of a table that others are, or are not, beside; also twice, and below groups."""
+
+    def table(prefix: str) -> Node:
+        source = pick(draw, sorted(SOURCES))
+        rows: Node = Scan(source, prefix, tuple((f"{prefix}{c}", c) for c in SOURCES[source]))
+        return Filter(rows, draw(predicates(rows.columns))) if one_in(draw, 3) else rows
+
+    model = table("l")
+    for asked in ("r", "s")[: pick(draw, (1, 1, 2))]:
+        other = table(asked)
+        on = tuple(
+            (column(pick(draw, model.columns)), column(pick(draw, other.columns)), one_in(draw, 4))
+            for _ in range(pick(draw, (0, 1, 1, 2)))
+        )
+        residual = draw(predicates(model.columns + other.columns)) if not on or one_in(draw, 3) else None
+        model = Join(model, other, on, residual, pick(draw, (JoinKind.SEMI, JoinKind.ANTI)))
+    if one_in(draw, 3):
+        count = ("n", Expr.of(parse_expression("COUNT(*)")))
+        model = Aggregate(model, ((model.columns[0], column(model.columns[0])),), (count,))
+    return model
+
+
+ASKING = _asking()
+
+
+def said(model: Node) -> Iterator[Apart]:
+    """Also where groups are no author's."""
+    for one in (model, *with_distinct_partners(model, {})):
+        yield from all_apart(one)
+
+
 def over_states(apart: Apart, before: State, after: State) -> World:
     """With the table of the groups as it is before, after, and now."""
     names = apart.content.columns
@@ -42,19 +85,19 @@ def over_states(apart: Apart, before: State, after: State) -> World:
     return replace(found, tables={**found.tables, **states})
 
 
-@given(MODELS, scripts(refreshes=1))
+@given(st.one_of(MODELS, ASKING), scripts(refreshes=1))
 def test_a_model_is_what_it_is_over_its_groups(model: Node, script: Script) -> None:
     for state in script.states:
-        for apart in all_apart(model):
+        for apart in said(model):
             over = apart.over(STATE)
             assert over.columns == model.columns
             assert evaluate(over, over_states(apart, state, state)) == meaning(model, state)
 
 
-@given(MODELS, scripts(refreshes=1))
+@given(st.one_of(MODELS, ASKING), scripts(refreshes=1))
 def test_its_change_is_told_of_that_of_its_groups(model: Node, script: Script) -> None:
     ((before, after, touched),) = script.refreshes
-    for apart in all_apart(model):
+    for apart in said(model):
         states = over_states(apart, before, after)
         d = Derivation(apart.over(STATE), touched | {STATE})
         delta = change(d.model, d)
@@ -106,6 +149,7 @@ def test_equal_groups_are_one_table() -> None:
         Project(GROUPS, (("n", column("n")),)),
         Aggregate(GROUPS.child, (), GROUPS.aggregates),
         Aggregate(GROUPS.child, GROUPS.groups, ()),
+        Project(Aggregate(GROUPS.child, GROUPS.groups, ()), (("n", column("k")),)),
         Filter(GROUPS.child, Expr.of(parse_expression("k > 1"))),
     ],
 )
@@ -118,3 +162,30 @@ def test_only_the_innermost_groups_are() -> None:
     model = Filter(above, Expr.of(parse_expression("m > 1")))
     assert [apart.groups for apart in all_apart(model)] == [GROUPS]
     assert sum(isinstance(n, Aggregate) for n in walk(model)) == 2
+
+
+ONE, MANY = (Scan(f"s.{n}", n, ((f"{n}k", "k"), (f"{n}x", "x"))) for n in "ab")
+BESIDE = ((column("ak"), column("bk"), False),)
+
+
+def test_of_what_rows_are_asked_for_the_values_are_kept_once() -> None:
+    model = Join(Join(ONE, MANY, BESIDE, None, JoinKind.SEMI), MANY, BESIDE, None, JoinKind.ANTI)
+    (once,) = with_distinct_partners(model, {})
+    (apart,) = all_apart(once)
+    assert apart.groups == Aggregate(MANY, (("bk", column("bk")),), ())
+    assert apart.content.columns == ("c0", "c1") and apart.counting is not None
+    assert [scan.source for scan in scans(apart.over(STATE))] == ["s.a", STATE, STATE]
+
+
+@pytest.mark.parametrize(
+    ("join", "key"),
+    [
+        (Join(ONE, MANY, BESIDE, None, JoinKind.SEMI), ("k",)),
+        (Join(ONE, MANY, BESIDE, Expr.of(parse_expression("bx > ax")), JoinKind.ANTI), ("k", "x")),
+        (Join(ONE, MANY, BESIDE, None, JoinKind.LEFT), ()),
+        (Join(ONE, GROUPS, ((column("ak"), column("k"), False),), None, JoinKind.SEMI), ()),
+        (Join(ONE, MANY, (), Expr.of(parse_expression("ax > 1")), JoinKind.SEMI), ()),
+    ],
+)
+def test_they_are_not_where_each_is_there_once_or_shown(join: Join, key: tuple[str, ...]) -> None:
+    assert list(with_distinct_partners(join, {"s.b": key})) == []
