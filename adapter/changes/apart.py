@@ -69,7 +69,7 @@ class Apart:
 
 
 def all_apart(model: Node) -> Iterator[Apart]:
-    """Of every aggregation that may be kept so: it has groups, be it without aggregates, of rows that no group is needed
+    """Of every aggregation that may be kept so: it has groups, also without aggregates, of rows that no group is needed
     for, and is not all that the model is."""
     root = Shown.by(model)
     for node in dict.fromkeys(n for n in walk(model) if isinstance(n, Aggregate) and n.groups):
