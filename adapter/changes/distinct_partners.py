@@ -7,26 +7,34 @@ first or the last of its values or none, and no other rows of S are looked for, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from ..algebra.expressions import columns
+from ..algebra.expressions import column, columns
 from ..algebra.keys import SourceKeys, unique_key
-from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Node, Project, Scan, walk
+from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Scan, walk
+from ..algebra.shown import Shown
 from ..algebra.transform import rebuild
+from .column_types import Types, type_of
+
+SEVERAL = re.compile(r"\b(float|double|collate)\b")
+"""Types of which equal values need not be one."""
 
 
-def with_distinct_partners(model: Node, keys: SourceKeys) -> Iterator[Node]:
-    """The model with each value of such partners once, one relation of them at a time. keys: of the sources; where one
-    tells the partners apart by what is asked of them, each is there once already."""
+def with_distinct_partners(model: Node, keys: SourceKeys, types: Types) -> Iterator[Node]:
+    """The model with each value of such partners once, one relation of them at a time. keys, types: of the sources;
+    where a key tells the partners apart by what is asked of them, each is there once already."""
 
     def once(node: Node) -> Aggregate | None:
         if not isinstance(node, Join) or node.kind not in (JoinKind.SEMI, JoinKind.ANTI) or node.as_of is not None:
             return None
         read = tuple(c for c in node.right.columns if c in _read(node))
         key = unique_key(node.right, keys)
-        if not read or not _is_of_one_table(node.right) or (key is not None and set(key) <= set(read)):
+        if not read or (key is not None and set(key) <= set(read)):
+            return None
+        if not _are_told_apart(Shown.by(node.right), read, types):
             return None
         return Aggregate(node.right, tuple(zip(read, columns(read), strict=True)), ())
 
@@ -44,7 +52,11 @@ def _read(join: Join) -> frozenset[str]:
     return frozenset().union(*(r.columns for _, r, _ in join.equalities), *residual)
 
 
-def _is_of_one_table(node: Node) -> bool:
-    while isinstance(node, Filter | Project):
-        node = node.child
-    return isinstance(node, Scan)
+def _are_told_apart(shown: Shown, read: tuple[str, ...], types: Types) -> bool:
+    """Whether rows of a table that are of one group have one value, whatever is asked of it: 0.0 and -0.0 are grouped,
+    and so is what a collation takes to be equal."""
+    if not isinstance(shown.node, Scan):
+        return False
+    below = frozenset().union(*(shown.of[c].columns for c in read))
+    found = [type_of(shown.node, column(c), types) for c in below]
+    return all(t is not None and not SEVERAL.search(t.lower()) for t in found)

@@ -65,7 +65,7 @@ def state_of(seen: Seen, spec: Spec) -> Apart | None:
 
 def _said(node: Node, seen: Seen) -> tuple[Node, ...]:
     """A model, and the same with groups where its author has none: of the rows that others are asked to have or not."""
-    return node, *with_distinct_partners(node, seen.source_keys)
+    return node, *with_distinct_partners(node, seen.source_keys, seen.types)
 
 
 def _of_any(*models: Node) -> Iterator[Apart]:

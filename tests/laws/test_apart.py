@@ -72,7 +72,7 @@ ASKING = _asking()
 
 def said(model: Node) -> Iterator[Apart]:
     """Also where groups are no author's."""
-    for one in (model, *with_distinct_partners(model, {})):
+    for one in (model, *with_distinct_partners(model, {}, TYPES)):
         yield from all_apart(one)
 
 
@@ -165,12 +165,13 @@ def test_only_the_innermost_groups_are() -> None:
 
 
 ONE, MANY = (Scan(f"s.{n}", n, ((f"{n}k", "k"), (f"{n}x", "x"))) for n in "ab")
+OF_MANY = {"s.b": {"k": "int", "x": "int"}}
 BESIDE = ((column("ak"), column("bk"), False),)
 
 
 def test_of_what_rows_are_asked_for_the_values_are_kept_once() -> None:
     model = Join(Join(ONE, MANY, BESIDE, None, JoinKind.SEMI), MANY, BESIDE, None, JoinKind.ANTI)
-    (once,) = with_distinct_partners(model, {})
+    (once,) = with_distinct_partners(model, {}, OF_MANY)
     (apart,) = all_apart(once)
     assert apart.groups == Aggregate(MANY, (("bk", column("bk")),), ())
     assert apart.content.columns == ("c0", "c1") and apart.counting is not None
@@ -188,4 +189,12 @@ def test_of_what_rows_are_asked_for_the_values_are_kept_once() -> None:
     ],
 )
 def test_they_are_not_where_each_is_there_once_or_shown(join: Join, key: tuple[str, ...]) -> None:
-    assert list(with_distinct_partners(join, {"s.b": key})) == []
+    assert list(with_distinct_partners(join, {"s.b": key}, OF_MANY)) == []
+
+
+@pytest.mark.parametrize("of", ["double", "struct<a:float>", "string collate UTF8_LCASE", None])
+def test_nor_are_they_where_equal_values_need_not_be_one(of: str | None) -> None:
+    shown = Project(MANY, (("v", Expr.of(parse_expression("bx + 1"))),))
+    join = Join(ONE, shown, ((column("ax"), column("v"), False),), None, JoinKind.SEMI)
+    assert list(with_distinct_partners(join, {}, OF_MANY)) != []
+    assert list(with_distinct_partners(join, {}, {"s.b": {"x": of} if of else {}})) == []
