@@ -264,6 +264,13 @@ class Join(Node):
         """The columns that its conditions can read."""
         return self.left.columns + self.right.columns
 
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """The columns that its conditions do read."""
+        conditions = [e for l, r, _ in self.equalities for e in (l, r)]
+        conditions += [self.residual] if self.residual is not None else []
+        return frozenset().union(*(e.columns for e in conditions))
+
     @property
     def children(self) -> tuple[Node, ...]:
         return (self.left, self.right)

@@ -67,8 +67,7 @@ def _(node: UnionAll, needed: frozenset[str]) -> Node:
 
 @narrow.register
 def _(node: Join, needed: frozenset[str]) -> Node:
-    read = needed | _reads([e for l, r, _ in node.equalities for e in (l, r)])
-    read |= node.residual.columns if node.residual is not None else frozenset()
+    read = needed | node.asked
     return Join(
         narrow(node.left, read & set(node.left.columns)),
         narrow(node.right, read & set(node.right.columns)),

@@ -173,5 +173,4 @@ def _changed_side(node: Join, side: Node, exprs: tuple[Expr, ...], d: Derivation
 
 def _needed(node: Join, exprs: tuple[Expr, ...]) -> frozenset[str]:
     """What the expressions and the conditions read."""
-    conditions = [*exprs, *(e for l, r, _ in node.equalities for e in (l, r))]
-    return frozenset().union(*(e.columns for e in (*conditions, *([node.residual] if node.residual else []))))
+    return node.asked.union(*(e.columns for e in exprs))

@@ -30,7 +30,7 @@ def with_distinct_partners(model: Node, keys: SourceKeys, types: Types) -> Itera
     def once(node: Node) -> Aggregate | None:
         if not isinstance(node, Join) or node.kind not in (JoinKind.SEMI, JoinKind.ANTI) or node.as_of is not None:
             return None
-        read = tuple(c for c in node.right.columns if c in _read(node))
+        read = tuple(c for c in node.right.columns if c in node.asked)
         key = unique_key(node.right, keys)
         if not read or (key is not None and set(key) <= set(read)):
             return None
@@ -44,12 +44,6 @@ def with_distinct_partners(model: Node, keys: SourceKeys, types: Types) -> Itera
     for values in dict.fromkeys(map(once, walk(model))):
         if values is not None:
             yield rebuild(model, partial(by, values))
-
-
-def _read(join: Join) -> frozenset[str]:
-    """All columns that its conditions read."""
-    residual = [join.residual.columns] if join.residual is not None else []
-    return frozenset().union(*(r.columns for _, r, _ in join.equalities), *residual)
 
 
 def _are_told_apart(shown: Shown, read: tuple[str, ...], types: Types) -> bool:

@@ -289,6 +289,14 @@ def _leaves(draw: st.DrawFn) -> Node:
     return Scan(source, source, tuple(zip(names, taken, strict=True)))
 
 
+@st.composite
+def rows_of_a_table(draw: st.DrawFn, prefix: str, *, kept: bool) -> Node:
+    """All columns of a source, with this before their names. kept: of some of its rows."""
+    source = pick(draw, sorted(SOURCES))
+    rows = Scan(source, prefix, tuple((f"{prefix}{c}", c) for c in SOURCES[source]))
+    return Filter(rows, draw(predicates(rows.columns))) if kept else rows
+
+
 def _some(draw: st.DrawFn, names: tuple[str, ...], count: int = 0) -> tuple[str, ...]:
     """So many of the names, or (0) at least one of them, in any order."""
     left, some = list(names), []

@@ -30,8 +30,9 @@ from .plans import (
     plans,
     plans_over_groups,
     predicates,
+    rows_of_a_table,
 )
-from .states import SOURCES, TYPES, Script, State, fed, scripts, world
+from .states import TYPES, Script, State, fed, scripts, world
 from .test_partners import groups_beside_kept_rows
 
 STATE = "s.model__state"
@@ -46,15 +47,9 @@ MODELS = st.one_of(plans_over_groups(), grouped_joins(), OVER_LEFT_JOINS, MET, p
 @st.composite
 def _asking(draw: st.DrawFn) -> Node:
     """Rows of a table that others are, or are not, beside; also twice, and below groups."""
-
-    def table(prefix: str) -> Node:
-        source = pick(draw, sorted(SOURCES))
-        rows: Node = Scan(source, prefix, tuple((f"{prefix}{c}", c) for c in SOURCES[source]))
-        return Filter(rows, draw(predicates(rows.columns))) if one_in(draw, 3) else rows
-
-    model = table("l")
+    model = draw(rows_of_a_table("l", kept=one_in(draw, 3)))
     for asked in ("r", "s")[: pick(draw, (1, 1, 2))]:
-        other = table(asked)
+        other = draw(rows_of_a_table(asked, kept=one_in(draw, 3)))
         on = tuple(
             (column(pick(draw, model.columns)), column(pick(draw, other.columns)), one_in(draw, 4))
             for _ in range(pick(draw, (0, 1, 1, 2)))

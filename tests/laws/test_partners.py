@@ -36,7 +36,7 @@ from dbt_spark_dynamic.changes.simplify import simplify
 from dbt_spark_dynamic.dialect import parse_expression
 
 from .carrying_out import OWN, bound, difference, meaning, signed
-from .plans import one_in, pick, predicates
+from .plans import one_in, pick, predicates, rows_of_a_table
 from .states import KEYS, SOURCES, TYPES, Script, scripts
 
 LARGE = st.sets(st.sampled_from(sorted(SOURCES)), min_size=1)
@@ -46,12 +46,7 @@ LARGE = st.sets(st.sampled_from(sorted(SOURCES)), min_size=1)
 def groups_beside_kept_rows(draw: st.DrawFn) -> Join:
     """Groups of a table, joined in any way with some rows of tables by some of what they are grouped by."""
 
-    def table(prefix: str, *, kept: bool) -> Node:
-        source = pick(draw, sorted(SOURCES))
-        rows: Node = Scan(source, prefix, tuple((f"{prefix}{c}", c) for c in SOURCES[source]))
-        return Filter(rows, draw(predicates(rows.columns))) if kept else rows
-
-    below = table("g", kept=one_in(draw, 3))
+    below = draw(rows_of_a_table("g", kept=one_in(draw, 3)))
     by = below.columns[: pick(draw, (1, 2))]
     groups: Node = Aggregate(
         below, tuple((f"by_{n}", column(n)) for n in by), (("n", Expr.of(parse_expression("COUNT(*)"))),)
@@ -60,11 +55,11 @@ def groups_beside_kept_rows(draw: st.DrawFn) -> Join:
         groups = Filter(groups, Expr.of(parse_expression("n > 1")))
     if one_in(draw, 3):
         groups = Project(groups, tuple((f"r_{n}", column(n)) for n in reversed(groups.columns)))
-    side: Node = table("p", kept=not one_in(draw, 4))
+    side: Node = draw(rows_of_a_table("p", kept=not one_in(draw, 4)))
     for kind in (JoinKind.INNER, JoinKind.SEMI, JoinKind.LEFT, JoinKind.ANTI)[: pick(draw, (0, 1, 2, 4))]:
         if one_in(draw, 2):
             continue
-        other = table(f"o{kind.name[0]}", kept=True)
+        other = draw(rows_of_a_table(f"o{kind.name[0]}", kept=True))
         equal = (column(pick(draw, side.columns)), column(pick(draw, other.columns)), one_in(draw, 4))
         side = Join(side, other, (equal,), None, kind)
     names = [c for c in groups.columns if c.endswith(by)]
