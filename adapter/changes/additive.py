@@ -80,6 +80,10 @@ class Added:
     falling: Named | None
     again: Node | None
 
+    @property
+    def falls_easily(self) -> bool:
+        return self.additions.falls is not None and self.additions.falls.easily
+
 
 def adds_up(model: Node, own: Own) -> bool:
     """Whether this law is for the model: it is aggregates that the table shows as they are."""

@@ -59,13 +59,15 @@ def maintained_by(
     if shown is not None:
         result = Binding(ROWS, made, "what those groups have now")
         return ChangePlan(
-            (), (), result, Shape.UPSERT, shown, groups.touched, falling=groups.falling, partials=p, touched=first
+            (), (), result, Shape.UPSERT, shown, groups.touched, falling=groups.falling,
+            falls_easily=groups.falls_easily, partials=p, touched=first,
         )  # fmt: skip
     there = own.read(tuple((name, name) for name in made.columns))
     both = net(UnionAll((with_weight(made, ONE), with_weight(there, MINUS_ONE))))
     result = Binding(CHANGE, both, "what is made of all groups now, less what the table has")
     return ChangePlan(
-        (), (), result, Shape.SIGNED, key, None, falling=groups.falling, moved=groups.touched, partials=p, touched=first
+        (), (), result, Shape.SIGNED, key, None, falling=groups.falling, falls_easily=groups.falls_easily,
+        moved=groups.touched, partials=p, touched=first,
     )  # fmt: skip
 
 
@@ -78,11 +80,12 @@ def _touched(p: Partials, d: Derivation) -> Named | None:
 @dataclass(frozen=True)
 class _Groups:
     """now: the relation of γ′(A⁺); touched: the groups that may be others than before, None where nobody asks for them;
-    falling: those that are computed again, None if none ever are."""
+    falling, falls_easily: as a change plan has them."""
 
     now: str
     touched: Named | None
     falling: Named | None = None
+    falls_easily: bool = False
 
 
 def _added_to(p: Partials, d: Derivation) -> _Groups:
@@ -92,7 +95,7 @@ def _added_to(p: Partials, d: Derivation) -> _Groups:
     parts = [_but(Named(HELD, tuple(p.types)), found.falling), _but(found.additions.rows, found.falling)]
     parts += [found.again] if found.again is not None else []
     now = d.bound(PARTIALS, _combined(p, UnionAll(tuple(parts)), found.additions.combine), "what it adds up to")
-    return _Groups(now.name, Named(found.additions.changes, p.keys), found.falling)
+    return _Groups(now.name, Named(found.additions.changes, p.keys), found.falling, found.falls_easily)
 
 
 def _computed(p: Partials, all_groups: Node, shown: tuple[str, ...] | None, own: Own, d: Derivation) -> _Groups:

@@ -118,7 +118,10 @@ def _additive(model: Node, found: Added, tidy) -> ChangePlan:
         ROWS, tidy(found.again or nothing(at(model, Time.AFTER))), "what the groups computed again have now"
     )
     additions = replace(found.additions, rows=tidy(found.additions.rows))
-    return ChangePlan((), (), again, Shape.ADDITIVE, additions.key, found.falling, additions)
+    return ChangePlan(
+        (), (), again, Shape.ADDITIVE, additions.key, found.falling, additions,
+        falls_easily=found.falls_easily,
+    )  # fmt: skip
 
 
 def _gathered(plan_: ChangePlan, d: Derivation, tidy) -> ChangePlan:
