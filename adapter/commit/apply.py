@@ -413,12 +413,8 @@ class Applier:
         """By a key that the rows have only if the project is right, which is verified: of the table's rows after it was
         built or rows were inserted, and otherwise of those that come. Raises NotUnique, with nothing written."""
         key = expected.columns
-        if not expected.holds:
-            held = f"SELECT {sql.listed(key)} FROM {self.spec.target}"
-            with self._reading_target():
-                found = self.measure.examples(sql.duplicates_in(held, key))
-            if found:
-                raise NotUnique(problems.unexpected(self.spec, key, found))
+        if not expected.holds and (found := self._sharing(key)):
+            raise NotUnique(problems.unexpected(self.spec, key, found))
         entry = replace(self.entry, expected_key=replace(expected, holds=True))
         try:
             upserts = pin("upserts", sql.upserts_as_expected(CHANGE, key, self.names))
@@ -427,6 +423,14 @@ class Applier:
             if NOT_UNIQUE in str(error):
                 raise NotUnique(problems.unexpected(self.spec, key)) from error
             raise
+
+    def _sharing(self, key: tuple[str, ...]) -> list[tuple[object, ...]]:
+        """Examples of keys that rows of the table share, with how many do."""
+        table, types = self.spec.target, dict(self.columns)
+        with self._reading_target():
+            if table not in self.small and self.measure.is_unique(table, tuple((c, types[c]) for c in key)):
+                return []
+            return self.measure.examples(sql.duplicates_in(f"SELECT {sql.listed(key)} FROM {table}", key))
 
     def _retract(self, pin: Callable[[str, str], int], technique: str | None, came: int, left: int) -> Applied:
         """By whole rows, with as many copies of each as there are."""

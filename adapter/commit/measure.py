@@ -8,7 +8,7 @@ from typing import Any
 from ..changes.literal_keys import Values
 from ..names import WEIGHT
 from ..reading.relations import Columns
-from ..sparksql import found_keys, key_bits
+from ..sparksql import found_keys, key_bits, unique_keys
 from ..sparksql import statements as sql
 from ..sparksql.bounds import between, bounds_of, values_in, values_of
 from ..sparksql.literal_rows import printed_rows
@@ -67,6 +67,13 @@ class Measure:
     def number(self, query: str) -> int:
         """The one number that the query gives."""
         return int(self._engine.rows(query)[0][0] or 0)
+
+    def is_unique(self, table: str, columns: Columns) -> bool:
+        """Whether no two rows of a table agree in these columns, as far as bits tell it."""
+        spans = unique_keys.spans_of(table, columns)
+        found = self._engine.rows(spans)[0] if spans is not None else None
+        distinct = unique_keys.distinct_keys(table, columns, found) if found is not None else None
+        return found is not None and distinct is not None and self.number(distinct) == int(found[0])
 
     def examples(self, query: str) -> list[tuple[Any, ...]]:
         """The rows of a query that has a few of them at the most, and none if all is well."""

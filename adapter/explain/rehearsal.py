@@ -172,6 +172,9 @@ class Assumed(Measure):
     def number(self, query: str) -> int:
         return 0
 
+    def is_unique(self, table: str, columns: Columns) -> bool:
+        return True
+
     def examples(self, query: str) -> list[tuple[Any, ...]]:
         return []
 
