@@ -85,5 +85,5 @@ class ChangePlan:
             if is_nothing(node):
                 empty.add(b.name)
             found.append(node)
-        found += (without(node, empty) for node in self.relations[len(found) :])
+        found += (without(node, empty) for node in self.relations[len(self.bindings) :])
         return tuple(node for node in found if not is_nothing(node))

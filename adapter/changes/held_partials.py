@@ -85,7 +85,7 @@ class _Groups:
     now: str
     touched: Named | None
     falling: Named | None = None
-    falls_easily: bool = False
+    falls_easily: bool = True
 
 
 def _added_to(p: Partials, d: Derivation) -> _Groups:

@@ -181,15 +181,15 @@ def _planned(seen: Seen, changed: Changed | None, plan: ChangePlan, alone: Reads
     # Of slices that turn out long, the older rows are read from the table once more.
     long = changed is not None and changed.rows >= MANY_CHANGES
     twice = [s.now.node for s in plan.slices if s.before is not None] if long else []
-    read = slowly = 0.0
-    for relation in (*plan.expected, *twice):
+    relations, read, slowly = plan.expected, 0.0, 0.0
+    for relation in (*relations, *twice):
         whole, own = read_whole(relation) if few else frozenset(relation.leaves_read), alone(relation)
         read += sum(sizes.get(leaf[0], 0) * (1.0 if leaf in whole else LOOKED_UP) for leaf in own.leaves_read)
         slowly += sum(sizes.get(leaf[0], 0) for leaf in searched(own) & whole)
     # Where no size is known, nothing read is either.
     once = sum(sizes.get(source, 0) for source, _ in seen.model.node.leaves) or 1
     makes = plan.shape is Shape.UPSERT and seen.held is None
-    return Planned(len(plan.feeds) + len(plan.expected) + 1, read / once, makes, slowly / once)
+    return Planned(len(plan.feeds) + len(relations) + 1, read / once, makes, slowly / once)
 
 
 def _past_of_rewritable(seen: Seen, spec: Spec) -> Past | None:

@@ -71,9 +71,11 @@ class Measure:
     def is_unique(self, table: str, columns: Columns) -> bool:
         """Whether no two rows of a table agree in these columns, as far as bits tell it."""
         spans = unique_keys.spans_of(table, columns)
-        found = self._engine.rows(spans)[0] if spans is not None else None
-        distinct = unique_keys.distinct_keys(table, columns, found) if found is not None else None
-        return found is not None and distinct is not None and self.number(distinct) == int(found[0])
+        if spans is None:
+            return False
+        found = self._engine.rows(spans)[0]
+        distinct = unique_keys.distinct_keys(table, columns, found)
+        return distinct is not None and self.number(distinct) == int(found[0])
 
     def examples(self, query: str) -> list[tuple[Any, ...]]:
         """The rows of a query that has a few of them at the most, and none if all is well."""
