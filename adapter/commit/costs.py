@@ -25,6 +25,9 @@ table that reads them whole several times takes two to four times as long as a r
 LITTLE = 0.05
 """Share of the rows that is little."""
 
+AS_MANY = 0.5
+"""Of the share that changed the last time, one that a plan reads about as much for."""
+
 ALIKE, LEAST = 4, 1e-7
 """Shares less than so many times one another take about as long; and the share that all smaller ones count as."""
 
@@ -313,7 +316,9 @@ def saves_nothing(over: Past, alone: Past, size: int, changed: Changed, untimed:
     takes, took = (expected(past, size, changed.share, untimed) for past in (over, alone))
     if takes is None or took is None:
         return False
-    return OF_SMALL_TABLES.is_met(Expected(takes.by_change, min(took.by_change, took.anew)))
+    # What far fewer rows took says nothing of what these would.
+    without = min(took.by_change, took.anew) if alone.is_told(changed) else took.anew
+    return OF_SMALL_TABLES.is_met(Expected(takes.by_change, without))
 
 
 def dear_at_sight(
@@ -335,6 +340,16 @@ def dear_at_sight(
         at_most = [lacking] if told else []
     found = Expected(min([planned.seconds(anew, changed.rows), *at_most]), anew)
     return f"{planned}: {found}" if bar.is_met(found) else None
+
+
+def dear_again(past: Past, changed: Changed | None, share: float | None, refresh: int) -> str | None:
+    """Why a table that was written anew the last time is so again, before anything of the change is read to find out
+    once more that its plan is dear at sight; None if that is to be looked at. share: of the rows, those that changed
+    when it was last looked at, None if that is not known; refresh: which one of the table's this is."""
+    is_judged = changed is not None and changed.rows > MOST_KEYS and not past.is_told(changed)
+    if changed is None or not is_judged or share is None or refresh % AGAIN == 0:
+        return None
+    return f"{changed}, and as few were too many the last time" if changed.share >= AS_MANY * share else None
 
 
 def never_anew(past: Past, size: int, changed: Changed | None, bar: Bar) -> str | None:

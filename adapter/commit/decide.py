@@ -28,6 +28,7 @@ from .costs import (
     Source,
     bars_of,
     changed_of,
+    dear_again,
     dear_at_sight,
     expected,
     why_anew,
@@ -96,7 +97,8 @@ def _maintained(seen: Seen, entry: Entry, spec: Spec, engine: Engine) -> Decisio
         return Decision(Code.NO_CHANGE)
     if refusal is not None:
         return Decision(Code.RECOMPUTE, refusal.reason)
-    dear = dearer(seen, spec, changed_rows(seen, changes) or _supposed(entry, changes))
+    changed = changed_rows(seen, changes)
+    dear = dearer(seen, spec, changed or _supposed(entry, changes)) or _dear_again(seen, spec, entry, changed)
     code = Code.INCREMENTAL if dear is None else Code.RECOMPUTE
     return Decision(code, dear, changes, moved, rewrite=dear is not None)
 
@@ -124,6 +126,15 @@ def _supposed(entry: Entry, changes: Mapping[str, Change]) -> Changed | None:
     if source is None or entry.technique != REWRITE or entry.share is None or (entry.sequence + 1) % AGAIN == 0:
         return None
     return Changed(0, 0, entry.share, source, supposed=True)
+
+
+def _dear_again(seen: Seen, spec: Spec, entry: Entry, changed: Changed | None) -> str | None:
+    past = _past_of_rewritable(seen, spec)
+    # With a state table, what changed of that is all that is weighed; of a large table, plans are not.
+    is_weighed = past is not None and seen.state is None and any(bar.timed for bar in bars(seen, spec))
+    if past is None or not is_weighed or entry.technique != REWRITE:
+        return None
+    return dear_again(past, changed, entry.share, entry.sequence + 1)
 
 
 def size_of_sources(seen: Seen) -> int:
