@@ -130,9 +130,8 @@ def _supposed(entry: Entry, changes: Mapping[str, Change]) -> Changed | None:
 
 def _dear_again(seen: Seen, spec: Spec, entry: Entry, changed: Changed | None) -> str | None:
     past = _past_of_rewritable(seen, spec)
-    # With a state table, what changed of that is all that is weighed; of a large table, plans are not.
-    is_weighed = past is not None and seen.state is None and any(bar.timed for bar in bars(seen, spec))
-    if past is None or not is_weighed or entry.technique != REWRITE:
+    # With a state table, what changed of that is all that is weighed.
+    if past is None or seen.state is not None or not entry.at_sight:
         return None
     return dear_again(past, changed, entry.share, entry.sequence + 1)
 

@@ -164,8 +164,8 @@ def _refreshed(state: Spec, apart: Apart, seen: Seen, engine: Engine) -> Outcome
 class Refresh:
     """The state of one refresh. began: when, by the ledger's clock; measure: what is asked about what was computed;
     table, version: the target's complete name, and its version once refreshed; unkept: what the ledger was found not to
-    be able to keep rows of; begun: whether it is the first over a state table; ended: the one that is done without from
-    now on."""
+    be able to keep rows of; at_sight: as in `Entry`; begun: whether it is the first over a state table; ended: the one
+    that is done without from now on."""
 
     def __init__(
         self, spec: Spec, engine: Engine, seen: Seen, measure: Measure | None = None, *, began: int | None = None,
@@ -179,6 +179,7 @@ class Refresh:
         self.altered: tuple[str, ...] = ()
         self.started = now() if began is None else began
         self.share: float | None = None
+        self.at_sight = False
         self.met: RowsMet | None = None
         self.begun, self.ended = False, ended
         known = seen.entry.partials if seen.entry is not None else None
@@ -358,12 +359,12 @@ class Refresh:
         new = self._entry(REWRITE, reason, entry.generation, entry.sequence + 1, self._base(), None)
         if self.share is None and entry.technique == REWRITE:
             # Nobody looked this time.
-            self.share = entry.share
+            self.share, self.at_sight = entry.share, entry.at_sight
         if self.seen.state is not None:
             # It is set beside what computing the table without a state table takes.
             new = replace(new, started=0)
         statement = overwrite(self.spec.target, query, [n for n, _ in self.model.columns])
-        _, commit = self._write(statement, replace(new, share=self.share), WHOLE)
+        _, commit = self._write(statement, replace(new, share=self.share, at_sight=self.at_sight), WHOLE)
         return Outcome(
             Code.RECOMPUTE, REWRITE, reason, rows_inserted=commit.rows_written, rows_deleted=self._held() or 0,
             sources=self._versions(entry), **self._said(),
@@ -516,6 +517,7 @@ class Refresh:
         """Raises Dearer where what the plan reads takes so long that writing the table anew is cheaper."""
         hoped = met.hoped if met.lacks else None
         if (reason := dear_plan(self.seen, self.spec, changed, plan, met.alone, hoped)) is not None:
+            self.at_sight = True
             raise Dearer(reason)
 
     def _weigh_rows(self, rows: int) -> None:
