@@ -86,11 +86,10 @@ class Entry:
     For what the next refreshes are expected to take: started: in milliseconds since 1970, by the clock of the client;
     size: bytes of the sources' data files; rows: that the table had before; share: of the rows, those that were new,
     None if unknown; at_sight: whether it was written anew because the plan for these was dear at sight; past: what
-    refreshes before this one took. How long this one took, only its commit says. partials:
-    what the next refresh adds to, where the table does not show it; None if there is no such thing. expected_key: what
-    the next refresh may tell rows apart by; None where they have another key, or none is expected. state: the table of
-    groups that it was made from, which is among the sources, as are those that these groups were made from; None if it
-    never had one.
+    refreshes before this one took. How long this one took, only its commit says. partials: what the next refresh adds
+    to, where the table does not show it; None if there is no such thing. expected_key: what the next refresh may tell
+    rows apart by; None where they have another key, or none is expected. state: the table of groups that it was made
+    from, which is among the sources, as are those that these groups were made from; None if it never had one.
     """
 
     sources: Mapping[str, Consumed]
