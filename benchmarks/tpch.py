@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from dbt_spark_dynamic.commit.classic import FEEDS, ROWS_MET
 from integration_tests.coverage.queries import generated, settled, texts
 from integration_tests.maintained import Maintained
 
@@ -50,13 +51,22 @@ BUILD = "CREATE OR REPLACE TABLE built USING delta AS {}"
 
 
 class TpcH:
-    """scale: of the generator, 1 is 6 M lines; numbers: of the queries."""
+    """scale: of the generator, 1 is 6 M lines; numbers: of the queries; alone: whether each is refreshed as if no other
+    model of the process read what it reads."""
 
-    def __init__(self, spark: SparkSession, scale: str, numbers: Sequence[int], say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        scale: str,
+        numbers: Sequence[int],
+        say: Callable[[str], None],
+        *,
+        alone: bool = False,
+    ) -> None:
         self._folder = generated("tpch", scale)
         self.models = {n: sql for n, sql in texts(self._folder).items() if not numbers or n in numbers}
         self._tables = Maintained(spark, "tpch", wrap=self._timing)
-        self._spark, self._say = spark, say
+        self._spark, self._say, self._alone = spark, say, alone
         self._build: dict[int, float] = {}
         self._engine: TimedEngine | None = None
 
@@ -94,6 +104,8 @@ class TpcH:
             self._tables.sql(statement)
         for n, sql in self.models.items():
             self._say(f"{change.share:.3%}, {change.kind}: query {n}")
+            if self._alone:
+                self._read_for_nobody()
             started = time.perf_counter()
             outcome = self._tables.refresh(f"q{n}", sql=sql)
             seconds = time.perf_counter() - started
@@ -103,6 +115,12 @@ class TpcH:
                 n, change.share, change.kind, outcome.technique or outcome.code.value, seconds, self._build.get(n, 0.0),
                 len(self._tables.statements), self._equal(n) if compare else None, spent, again,
             )  # fmt: skip
+
+    def _read_for_nobody(self) -> None:
+        """Forgets what was read for all models, and what they have asked for so far."""
+        for shared in (FEEDS, ROWS_MET):
+            shared.pop(self._spark.sparkContext, None)
+        self._spark.catalog.clearCache()
 
     def _equal(self, n: int) -> bool:
         held = Counter(map(tuple, self._tables.sql(f"SELECT * FROM q{n}")))
@@ -129,14 +147,21 @@ class TpcH:
     help="After which change each table is compared with its query.",
 )
 @click.option("--again", is_flag=True, help="After each change another one of its size.")
+@click.option("--alone", is_flag=True, help="Each as if no other model read its sources; not kept.")
 def tpch(
-    scale: str, numbers: tuple[int, ...], shares: tuple[float, ...], kinds: tuple[str, ...], compare: str, again: bool
+    scale: str,
+    numbers: tuple[int, ...],
+    shares: tuple[float, ...],
+    kinds: tuple[str, ...],
+    compare: str,
+    again: bool,
+    alone: bool,
 ) -> None:
     """Each query as a dynamic table: what a refresh takes beside CREATE TABLE AS, by how much changed and where."""
     console = console_of(140)
     found: list[Refreshed] = []
     with benchmark_session(console) as (spark, _), console.status("") as status:
-        run = TpcH(spark, scale, numbers, status.update)
+        run = TpcH(spark, scale, numbers, status.update, alone=alone)
         run.load()
         run.create()
         for first in FIRST:
@@ -153,7 +178,7 @@ def tpch(
                 these.append(refreshed)
                 console.print(line(refreshed))
             found += these
-            if not numbers:
+            if not numbers and not alone:
                 # What takes so long is not lost if it ends before its time.
                 keep(found, scale)
             least = min(r.ratio for r in these)

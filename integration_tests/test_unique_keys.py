@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.measure import Measure
-from dbt_spark_dynamic.sparksql.unique_keys import PLACES, distinct_keys, spans_of
+from dbt_spark_dynamic.reading.relations import Columns
+from dbt_spark_dynamic.sparksql.unique_keys import PLACES, WORD, distinct_keys, in_words, spans_of
 from integration_tests.maintained import Maintained
 
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -57,3 +58,33 @@ def test_of_others_nothing_is_told(maintained: Maintained, rows: list[Row]) -> N
 def test_only_integers_have_places() -> None:
     assert spans_of("t", (("a", "int"), ("b", "string"))) is None
     assert distinct_keys("t", KEY[:1], (0, 0, None, None)) is None
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.integers(-2, 2), st.sampled_from((-WORD - 1, -WORD, -1, 0, 1, WORD - 1, WORD))), max_size=12),
+    st.sampled_from((0, LEAST + 2, MOST - 2)),
+)
+@example([(0, -1), (0, WORD - 1)], 0)
+@example([(0, 1), (1, 1), (0, 1)], MOST - 2)
+def test_rows_of_a_query_are_told_apart_wherever_they_are(
+    maintained: Maintained, near: list[tuple[int, int]], by: int
+) -> None:
+    rows = [(a + by, b) for a, b in near]
+    unique = len(set(rows)) == len(rows)
+    assert told_apart(maintained, rows, "SELECT *, CAST(`b c` AS STRING) AS s FROM keys", KEY) == unique
+    backwards = "SELECT a AS `b c`, `b c` AS a, CAST(a AS STRING) AS s FROM keys"
+    assert told_apart(maintained, rows, backwards, (("s", "string"), ("a", "smallint"))) == unique
+
+
+def test_without_a_value_or_an_integer_nothing_is_told(maintained: Maintained) -> None:
+    assert not told_apart(maintained, [(None, 1), (1, 1)], "SELECT * FROM keys", KEY)
+    assert told_apart(maintained, [(1, None), (1, 1)], "SELECT * FROM keys", KEY)
+    assert not told_apart(maintained, [(1, None), (1, None)], "SELECT * FROM keys", KEY)
+    assert in_words("SELECT * FROM keys", (("a", "string"), ("b", "date"))) is None
+
+
+def told_apart(maintained: Maintained, rows: Sequence[Row], query: str, key: Columns) -> bool:
+    frame = maintained.session.createDataFrame(list(rows), "a BIGINT, `b c` SMALLINT")
+    frame.createOrReplaceTempView("keys")
+    return Measure(ClassicEngine(maintained.session)).told_apart(query, key)

@@ -155,6 +155,31 @@ def test_a_declared_key_is_checked(sales: Maintained) -> None:
     assert len(sales.rows("m")) == len(set(sales.rows("m"))) == 1000
 
 
+@pytest.mark.parametrize("key", ["id", "CONCAT('no. ', id)"])
+def test_what_a_key_is_checked_of_is_computed_once(sales: Maintained, key: str) -> None:
+    """To see that it holds and to be written; with words of bits, or without any integer."""
+    declared = {"unique_key": ("k",)}
+    joined = f"SELECT {key} AS k, c.customer, amount FROM sales AS s JOIN customers AS c ON s.customer = c.customer"
+    sales.refresh("m", sql=joined, **declared)
+    sales.sql("UPDATE sales SET amount = amount + 1 WHERE id < 900")
+    assert_written_anew(sales.refresh("m", **declared), r"900 of about [\d,]+ rows of .*\.sales changed")
+    assert sum("JOIN" in s for s in sales.statements if not s.startswith("DESCRIBE")) == 1
+    assert sales.difference("m") == 0
+
+    held = sales.rows("m")
+    sales.sql("UPDATE sales SET amount = amount + 1 WHERE id < 900")
+    sales.sql("INSERT INTO customers VALUES (7)")
+    with pytest.raises(DynamicTableError, match=r"(?s)k\) is not unique.*for example .*7"):
+        sales.refresh("m", **declared)
+    assert not [s for s in sales.statements if s.startswith("INSERT")]
+    assert sorted(sales.rows("m")) == sorted(held)
+    assert not [v for v in sales.sql("SHOW VIEWS") if "content" in str(v)]
+
+    sales.sql("DELETE FROM customers WHERE customer = 7")
+    assert_written_anew(sales.refresh("m", **declared), r"9\d\d of about [\d,]+ rows of .*\.sales changed")
+    assert (sales.difference("m"), len(sales.rows("m"))) == (0, 990)
+
+
 def test_what_is_explained_is_what_runs(dbt_project: DbtProject) -> None:
     dbt_project.sql("create table orders using delta as select id, id % 100 as customer from range(0, 1000, 1, 1)")
     dbt_project.model(

@@ -77,6 +77,14 @@ class Measure:
         distinct = unique_keys.distinct_keys(table, columns, found)
         return distinct is not None and self.number(distinct) == int(found[0])
 
+    def told_apart(self, query: str, columns: Columns) -> bool:
+        """Whether no two rows of a query agree in these columns, as far as words of bits tell it."""
+        counted = unique_keys.in_words(query, columns)
+        if counted is None:
+            return False
+        ((rows, keys),) = self._engine.rows(counted)
+        return bool(rows == keys)
+
     def examples(self, query: str) -> list[tuple[Any, ...]]:
         """The rows of a query that has a few of them at the most, and none if all is well."""
         return self._engine.rows(query)

@@ -175,6 +175,9 @@ class Assumed(Measure):
     def is_unique(self, table: str, columns: Columns) -> bool:
         return True
 
+    def told_apart(self, query: str, columns: Columns) -> bool:
+        return True
+
     def examples(self, query: str) -> list[tuple[Any, ...]]:
         return []
 
