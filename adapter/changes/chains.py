@@ -3,8 +3,9 @@
 Joins commute. Spark joins in the order that a query is written in, and takes what is joined for as large as the product
 of its sides: a large table behind a join is sorted as a whole, be it for three rows. Behind a relation that is computed
 and whose size is known, it is only read. So a chain that comes to a large table by a column that no computed relation
-shows is computed up to there under a name of its own; and one that is joined by such a column is asked by a semi-join
-first (`literal_keys.py`), when it is known how many rows that relation has.
+shows is computed up to there under a name of its own, as is one that has met another large table of which only some
+rows are joined: few may be left. And one that is joined by such a column is asked by a semi-join first
+(`literal_keys.py`), when it is known how many rows that relation has.
 
 Where several tables of a chain changed, these are joined first: Δ(L ⋈ T ⋈ R) = Δ(L ⋈ R) ⋈ T, and T is read once.
 """
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from ..algebra.clock import reads
 from ..algebra.connect import Chain, by_keys, in_order, is_inner
-from ..algebra.nodes import Filter, Join, Named, Node, Project
+from ..algebra.nodes import Filter, Join, Named, Node, Project, Semi
 from ..algebra.transform import with_children
 from .column_types import types_of
 from .derivation import Binding, Derivation, is_nothing, types_of_feeds
@@ -68,12 +69,15 @@ class Chaining:
         return in_order(self._joined(chain, first, left), node.columns)
 
     def _joined(self, chain: Chain, rows: Node, left: list[Node]) -> Node:
+        thinned = False
         while left:
             met = [link for link in left if chain.between(rows, link)] or left
             link = min(met, key=lambda link: (not is_led_by_change(link), self._is_large(link)))
             by = chain.between(rows, link)
-            if self._is_large(link) and by and not any(computed_as(rows, e, self._types) for e, _, _ in by):
-                rows = self._computed(rows)
+            if self._is_large(link) and by:
+                if thinned or not any(computed_as(rows, e, self._types) for e, _, _ in by):
+                    rows, thinned = self._computed(rows), False
+                thinned = thinned or is_filtered(link)
             rows = chain.joined(rows, link)
             left.remove(link)
         return rows
@@ -89,6 +93,13 @@ class Chaining:
             self.bindings.append(known)
             self._types[known.name] = known.types
         return Named(known.name, rows.columns)
+
+
+def is_filtered(link: Node) -> bool:
+    """Whether only some of the rows of a table are joined, by what stands in themselves."""
+    while isinstance(link, Project | Semi):
+        link = link.child
+    return isinstance(link, Filter)
 
 
 def changed_first(join: Join, changed: Collection[str]) -> Node:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbt_spark_dynamic.algebra.connect import in_order
 from dbt_spark_dynamic.algebra.evaluate import Bag, evaluate
 from dbt_spark_dynamic.algebra.expressions import Expr, column, columns
 from dbt_spark_dynamic.algebra.nodes import (
@@ -164,6 +165,26 @@ def test_a_large_table_is_met_behind_a_computed_relation() -> None:
     ), "nothing changed"
     small = Chaining(Derivation(chain, frozenset(), frozenset(), TYPES))
     assert small.begun(chain) is chain and not small.bindings
+
+
+def test_behind_a_table_that_leaves_few_rows_the_next_is_met_by_these() -> None:
+    """TPC-H 9: of the lines that changed those of green parts are computed before their offers are looked for."""
+    change = Named("lines_change", ("of", "by"))
+    parts = Scan("s.a", "p", (("part", "k"), ("colour", "y")), Time.AFTER)
+    green = Filter(parts, Expr.of(parse_expression("colour = 2")))
+    offers = Scan("t.A", "f", (("offered", "k"), ("offers", "x")), Time.AFTER)
+    of_offers = ((column("of"), column("offered"), False), (column("by"), column("offers"), False))
+
+    def chained(link: Node) -> tuple[Node, Chaining]:
+        chain = Join(Join(link, change, ((column("part"), column("of"), False),)), offers, of_offers)
+        chaining = Chaining(Derivation(chain, frozenset(), frozenset(SOURCES), TYPES))
+        return chaining.begun(chain), chaining
+
+    begun, chaining = chained(green)
+    (few,) = chaining.bindings
+    assert few.node == Join(change, green, ((column("of"), column("part"), False),))
+    assert begun == in_order(Join(Named(few.name, few.node.columns), offers, of_offers), begun.columns)
+    assert not chained(parts)[1].bindings, "as many rows as changed are left"
 
 
 def test_what_a_cast_makes_equal_is_not_the_same_value() -> None:
