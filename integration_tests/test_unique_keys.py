@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.measure import Measure
 from dbt_spark_dynamic.reading.relations import Columns
-from dbt_spark_dynamic.sparksql.unique_keys import PLACES, WORD, distinct_keys, in_words, spans_of
+from dbt_spark_dynamic.sparksql.key_bits import WORD
+from dbt_spark_dynamic.sparksql.unique_keys import PLACES, distinct_keys, in_words, spans_of
 from integration_tests.maintained import Maintained
 
 LEAST, MOST = -(2**63), 2**63 - 1

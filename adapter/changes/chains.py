@@ -17,11 +17,12 @@ from dataclasses import dataclass, field, replace
 
 from ..algebra.clock import reads
 from ..algebra.connect import Chain, by_keys, in_order, is_inner
-from ..algebra.nodes import Filter, Join, Named, Node, Project, Semi
+from ..algebra.nodes import Filter, Join, Named, Node, Project
 from ..algebra.transform import with_children
 from .column_types import types_of
 from .derivation import Binding, Derivation, is_nothing, types_of_feeds
 from .literal_keys import computed_as, is_led_by_change
+from .partners import is_filtered
 
 FEWEST = 3
 """Relations of a chain whose order makes a difference."""
@@ -93,13 +94,6 @@ class Chaining:
             self.bindings.append(known)
             self._types[known.name] = known.types
         return Named(known.name, rows.columns)
-
-
-def is_filtered(link: Node) -> bool:
-    """Whether only some of the rows of a table are joined, by what stands in themselves."""
-    while isinstance(link, Project | Semi):
-        link = link.child
-    return isinstance(link, Filter)
 
 
 def changed_first(join: Join, changed: Collection[str]) -> Node:

@@ -147,7 +147,7 @@ def _kept(node: Node, e: Expr, types: Types) -> Iterator[tuple[Node, Expr]]:
     """Relations with a filter, one table each, that show every value that a column of the node can have."""
     if e.column is None:
         return
-    if _is_filtered(node):
+    if is_filtered(node):
         yield node, e
         return
     match node:
@@ -165,7 +165,7 @@ def _kept(node: Node, e: Expr, types: Types) -> Iterator[tuple[Node, Expr]]:
                         yield from _kept(node.children[1 - here], q[1 - here], types)
 
 
-def _is_filtered(node: Node) -> bool:
+def is_filtered(node: Node) -> bool:
     """Whether it is some rows of one table."""
     chosen = False
     while isinstance(node, Filter | Project):

@@ -608,7 +608,7 @@ class Refresh:
         """What the table is to be made of, with a key that holds: computed once to see that and to be written, where
         computing it is more than to read and where it is soon kept."""
         query, node = self._content(), self.model.node
-        is_read = node is not None and not node.has_groups and len(list(scans(node))) == 1
+        is_read = node is not None and not node.has_groups and len(scans(node)) == 1
         if not self.checked or is_read or not self._is_soon_kept():
             self._check_told_apart(query)
             yield query

@@ -17,10 +17,8 @@ from typing import Any
 
 from ..changes.column_types import INTEGERS
 from ..reading.relations import Columns
+from .key_bits import WORD
 from .statements import quoted
-
-WORD = 64
-"""Bits of a BIGINT, and so many values of an integer that are one group."""
 
 PLACES = 64
 """For each row, at the most: of ever fewer bits that are set, the bitmaps take more than the keys themselves."""
