@@ -346,10 +346,13 @@ def dear_again(past: Past, changed: Changed | None, share: float | None, refresh
     """Why a table that was written anew the last time is so again, before anything of the change is read to find out
     once more that its plan is dear at sight; None if that is to be looked at. share: of the rows, those that changed
     when it was last looked at, None if that is not known; refresh: which one of the table's this is."""
-    if changed is None or share is None or refresh % AGAIN == 0:
+    # A plan of which one like it was timed is judged by that.
+    if changed is None or share is None or refresh % AGAIN == 0 or past.is_told(changed):
         return None
-    # Plans for so few rows are not judged at sight, and nor are those of which one like them was timed.
-    if changed.rows <= MOST_KEYS or past.is_told(changed) or changed.share < AS_MANY * share:
+    if changed.supposed:
+        return str(changed)
+    # Plans for so few rows are not judged at sight.
+    if changed.rows <= MOST_KEYS or changed.share < AS_MANY * share:
         return None
     return f"{changed}, and as few were too many the last time"
 

@@ -98,7 +98,8 @@ def _maintained(seen: Seen, entry: Entry, spec: Spec, engine: Engine) -> Decisio
     if refusal is not None:
         return Decision(Code.RECOMPUTE, refusal.reason)
     changed = changed_rows(seen, changes)
-    dear = dearer(seen, spec, changed or _supposed(entry, changes)) or _dear_again(seen, spec, entry, changed)
+    supposed = changed or _supposed(entry, changes)
+    dear = dearer(seen, spec, supposed) or _dear_again(seen, spec, entry, supposed)
     code = Code.INCREMENTAL if dear is None else Code.RECOMPUTE
     return Decision(code, dear, changes, moved, rewrite=dear is not None)
 

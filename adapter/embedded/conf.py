@@ -62,8 +62,16 @@ JOINED = (
 JAR_SETTINGS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 # What a user wants besides, and what of that is to be left out.
 USERS_JARS = ("spark.jars", "spark.jars.packages", "spark.jars.excludes")
-# Where nobody can look at it, Spark need not keep the plans of its last thousand statements.
-FORGOTTEN = {"spark.ui.retainedJobs": "20", "spark.ui.retainedStages": "20", "spark.sql.ui.retainedExecutions": "10"}
+# What shows the plans of statements.
+SHOWN = ("spark.ui.enabled", "spark.eventLog.enabled")
+# Where nobody can look at it, Spark need not keep the plans of its last thousand statements, nor write each of them out
+# with all details whenever a stage of it is done: a sixteenth of what planning takes.
+FORGOTTEN = {
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.sql.ui.explainMode": "simple",
+}
 
 
 def spark_conf(settings: EmbeddedSettings) -> dict[str, str]:
@@ -168,7 +176,7 @@ def machine_conf(settings: EmbeddedSettings) -> dict[str, str]:
         "spark.sql.warehouse.dir": store.warehouse.as_uri(),
         "spark.sql.catalogImplementation": settings.catalog,
     }
-    if settings.conf.get("spark.ui.enabled", "false").lower() != "true":
+    if not any(settings.conf.get(shown, "false").lower() == "true" for shown in SHOWN):
         conf |= FORGOTTEN
     if settings.catalog == "hive":
         options.append(java_option("derby.system.home", store.folder))

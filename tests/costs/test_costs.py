@@ -283,4 +283,14 @@ def test_what_was_dear_at_sight_is_so_again() -> None:
     assert dear_again(past, changed, 0.0041, 3) is dear_again(past, changed, 0.002, 8) is None
     assert dear_again(past, changed, None, 3) is dear_again(past, None, 0.002, 3) is None
     assert dear_again(past, Changed(MOST_KEYS, 6_000_000, 0.002), 0.002, 3) is None
-    assert dear_again(past.then(Took(3.0, 300 * 2**20, 0.002), anew=False), changed, 0.002, 3) is None
+    timed = past.then(Took(3.0, 300 * 2**20, 0.002), anew=False)
+    assert dear_again(timed, changed, 0.002, 3) is None
+
+
+def test_a_source_that_was_written_anew_is_not_read_to_see_once_more_that_its_changes_are_dear() -> None:
+    past, supposed = Past(Took(2.6, 30 * 2**20, 1.0)), Changed(0, 0, 0.07, "customers", supposed=True)
+    assert dear_again(past, supposed, 0.07, 3) == (
+        "nothing says how many rows of customers changed, and the last time they were too many"
+    )
+    assert dear_again(past, supposed, 0.07, 8) is None
+    assert dear_again(past.then(Took(3.0, 30 * 2**20, 0.07), anew=False), supposed, 0.07, 3) is None

@@ -77,7 +77,8 @@ def test_files_of_one_machine_have_no_checksum_files_beside_them_unless_the_user
 
 def test_past_statements_are_kept_for_whoever_has_a_user_interface_to_look_at_them():
     assert spark_conf(settings())["spark.sql.ui.retainedExecutions"] == "10"
-    assert "spark.sql.ui.retainedExecutions" not in spark_conf(settings(conf={"spark.ui.enabled": "true"}))
+    for shown in ("spark.ui.enabled", "spark.eventLog.enabled"):
+        assert "spark.sql.ui.retainedExecutions" not in spark_conf(settings(conf={shown: "true"}))
 
 
 def test_a_cluster_keeps_its_own_sizes_warehouse_and_metastore():
