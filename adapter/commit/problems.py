@@ -11,11 +11,12 @@ from ..algebra.emission import Lack, has_groups_of_time, lack_of
 from ..algebra.kept import beside, event_times, joined_once, key_of_joined
 from ..algebra.nodes import Filter, Node
 from ..dialect import without_as_of
-from ..errors import ConfigError, ConflictError, DynamicTableError, Impossible, Refusal
+from ..errors import ConfigError, ConflictError, DynamicTableError, Impossible, Refusal, SourceError
 from ..names import is_reserved
 from ..pipeline import Model
 from .engine import DESCRIBE, SqlError
 from .evolve import MAPPING
+from .sources import is_too_long
 from .spec import ChangelogMode, RefreshMode, Spec
 
 UNORDERED = ("INVALID_ORDERING_TYPE", "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE", "SET_OPERATION_ON_")
@@ -44,6 +45,14 @@ def explained(error: SqlError, spec: Spec) -> DynamicTableError:
             where=spec.place,
             why=" ".join(violated.group(0).split("SQLSTATE")[0].split())[:500],
             remedy="correct the SELECT, its sources, or the contract; no row was written",
+        )
+    if is_too_long(error):
+        return SourceError(
+            "the change feed of a table that this SELECT reads cannot be read.",
+            where=spec.place,
+            why="Delta can list 64 KB of rows that one commit deleted from a file which had lost rows before, and a "
+            "commit deleted more (https://github.com/delta-io/delta/issues/5662)",
+            remedy="begin with a later version: changelog(ref('…'), since=…); nothing was written",
         )
     first = str(error).splitlines()[0]
     sentence = re.sub(r"\s*;?\s*line \d+ pos \d+;?\s*$", "", first)

@@ -105,12 +105,13 @@ class RowsMet:
         for relation in self.plan.relations:
             self._meeting.over(relation, note)
         assert self._shared is not None
+        refresh = frozenset((c.table, c.span.before, c.span.after) for c in self.work.changes.values())
         for place, found in asking.items():
             by = {(self._feed(f), c): frozenset(self._feeds[f].columns) for f, c in found.by}
             table = self.tables[place.source]
             found.asked = Asked(
                 self.who, f"{table.path} {table.id}", self._version(place), place.column, frozenset(found.columns), by,
-                found.slow,
+                found.slow, refresh,
             )  # fmt: skip
             others = self._shared.wish(found.asked, self._changed(found.by))
             if others is None:

@@ -43,7 +43,8 @@ class Asked:
     """What a model asks of a table for one refresh. table: which it is, the same for all who read it, and version;
     column: of the table; columns: that are needed of the rows; by: the columns of feeds that have the values, each with
     the columns by which that feed was netted, since a row that changed in others may not be in it; slow: whether the
-    model does with all rows of the table what takes longer than to read them, where it reads them itself."""
+    model does with all rows of the table what takes longer than to read them, where it reads them itself; refresh: all
+    feeds that it reads, by which it is known from the next one."""
 
     who: str
     table: str
@@ -52,6 +53,7 @@ class Asked:
     columns: frozenset[str]
     by: Mapping[tuple[Feed, str], frozenset[str]]
     slow: bool = False
+    refresh: frozenset[Feed] = frozenset()
 
     @property
     def place(self) -> tuple[str, str]:
@@ -90,13 +92,30 @@ class Rows:
 
 @dataclass
 class _Wishes:
-    """Of one table by one column. columns: that each model needs; by: columns of tables whose feeds have the values;
-    longest: so many values were too many; missed: models that have read for themselves since all were read."""
+    """Of one table by one column. models: what each asked for last; round: those that have asked since one of them
+    asked again, with their refreshes; longest: so many values were too many; missed: models that have read for
+    themselves since all were read."""
 
-    columns: dict[str, frozenset[str]] = field(default_factory=dict)
-    by: set[tuple[str, str]] = field(default_factory=set)
+    models: dict[str, Asked] = field(default_factory=dict)
+    round: dict[str, frozenset[Feed]] = field(default_factory=dict)
     longest: int | None = None
     missed: int = 0
+
+    def begin(self, asked: Asked) -> None:
+        """By the time that a model asks again, all have had their turn: those that have not asked do so no more, such
+        as one that is made of a state table by now."""
+        if self.round.get(asked.who, asked.refresh) != asked.refresh:
+            self.models = {who: wish for who, wish in self.models.items() if who in self.round}
+            self.round.clear()
+        self.round[asked.who] = asked.refresh
+
+    def add(self, asked: Asked) -> None:
+        """To what the model asks for in the same refresh, of the table as it was, or is."""
+        wish = self.models.get(asked.who)
+        if wish is not None and wish.refresh == asked.refresh:
+            by = {of: asked.by.get(of, frozenset()) | wish.by.get(of, frozenset()) for of in (*wish.by, *asked.by)}
+            asked = replace(asked, columns=asked.columns | wish.columns, by=by)
+        self.models[asked.who] = asked
 
 
 class SharedRows:
@@ -113,27 +132,28 @@ class SharedRows:
         are known to be too many. changed: rows of its feeds."""
         with self._guard:
             wishes = self._wishes[asked.place]
+            wishes.begin(asked)
             if wishes.longest is not None and changed >= wishes.longest / 2:
                 return None
-            wishes.columns[asked.who] = asked.columns
-            wishes.by |= {(feed[0], c) for feed, c in asked.by}
-            return len(wishes.columns) > 1
+            wishes.add(asked)
+            return len(wishes.models) > 1
 
     def withdraw(self, asked: Asked) -> None:
         """It reads for itself, and nothing has to be read for it."""
         with self._guard:
-            self._wishes[asked.place].columns.pop(asked.who, None)
+            self._wishes[asked.place].models.pop(asked.who, None)
 
     def wider(self, asked: Asked) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
         """All columns that anybody needs of these rows, and the columns of tables whose feeds anybody asks by."""
         with self._guard:
-            wishes = self._wishes[asked.place]
-            return asked.columns.union(*wishes.columns.values()), frozenset(wishes.by)
+            wishes = self._wishes[asked.place].models.values()
+            columns = asked.columns.union(*(wish.columns for wish in wishes))
+            return columns, frozenset((feed[0], c) for wish in wishes for feed, c in wish.by)
 
     def models(self, asked: Asked) -> int:
         """How many ask the table by that column."""
         with self._guard:
-            return max(len(self._wishes[asked.place].columns), 1)
+            return max(len(self._wishes[asked.place].models), 1)
 
     def pin(
         self,
@@ -176,7 +196,7 @@ class SharedRows:
     def only(self, asked: Asked) -> None:
         """Forgets what others ask of the table."""
         with self._guard:
-            self._wishes[asked.place] = _Wishes({asked.who: asked.columns}, {(feed[0], c) for feed, c in asked.by})
+            self._wishes[asked.place] = _Wishes({asked.who: asked})
 
     def may_be_read(self, asked: Asked, keys: int, data_type: str) -> bool:
         """data_type: of so many values."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -31,6 +32,11 @@ UNREADABLE = (
 
 NO_FEED = ("DELTA_MISSING_CHANGE_DATA", "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE")
 """What Delta says when the change feed has a gap although both versions are there."""
+
+TOO_LONG = re.compile(r"encoded string.{0,100}too long")
+"""What Java says when Delta reads the change feed of a commit that deleted some hundred thousand rows here and there of
+a file that had lost rows before: it lists them in a text, of which 64 KB are all that it can write
+(https://github.com/delta-io/delta/issues/5662)."""
 
 
 @dataclass(frozen=True)
@@ -165,4 +171,9 @@ def is_unreadable(error: SqlError) -> bool:
 
 
 def has_no_feed(error: SqlError) -> bool:
-    return any(sign in str(error) for sign in NO_FEED)
+    return any(sign in str(error) for sign in NO_FEED) or is_too_long(error)
+
+
+def is_too_long(error: SqlError) -> bool:
+    """Whether a commit deleted more rows of a file than Delta's change feed can tell."""
+    return TOO_LONG.search(str(error)) is not None

@@ -17,13 +17,13 @@ from ..algebra.nodes import Filter, Node, Project, Scan
 from ..changes.change_plan import ChangePlan
 from ..commit.apply import CHANGE, Applied, Applier
 from ..commit.decide import decide, read_at_most
-from ..commit.engine import Engine
+from ..commit.engine import Engine, SqlError
 from ..commit.incremental import Incremental
 from ..commit.ledger import APPEND, Entry
 from ..commit.look import Seen, look
 from ..commit.outcome import Code, Outcome
 from ..commit.refresh import Refresh
-from ..commit.sources import Change, are_few
+from ..commit.sources import Change, are_few, has_no_feed
 from ..commit.spec import Spec
 from ..dialect import ChangeFeed, print_sql
 from ..errors import ConfigError, SourceError, TargetError
@@ -176,7 +176,13 @@ class Journal(Refresh):
             return super()._incremental(entry, changes, clock_moved=clock_moved)
         news = self._by_commit(scan.source, change.span)
         new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), change.rows)
-        found = self.engine.pin(NEWS, news, few=False)
+        try:
+            found = self.engine.pin(NEWS, news, few=False)
+        except SqlError as error:
+            if not has_no_feed(error):
+                raise
+            self.notes.append(_untold(scan.source, change.span))
+            return super()._incremental(entry, changes, clock_moved=clock_moved)
         try:
             applied = self._applier(new).append(NEWS, found)
         finally:
@@ -221,6 +227,13 @@ def _plain(node: Node | None) -> Scan | None:
     while isinstance(node, Filter | Project):
         node = node.child
     return node if isinstance(node, Scan) else None
+
+
+def _untold(source: str, span: Span) -> str:
+    return (
+        f"what changed in {source} after its version {span.before} was found by comparing that with its version "
+        f"{span.after}, because its change feed cannot be read: versions in between are not in the history"
+    )
 
 
 def _with_feed(node: Node) -> Node:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from ..commit.drift import CHANGE_FEED
 from ..commit.engine import Engine, SqlError, Table
-from ..commit.sources import is_unreadable
+from ..commit.sources import has_no_feed, is_unreadable
 from ..dialect import ChangeFeed, print_sql
 from ..errors import ConfigError
 from ..reading.relations import Columns
@@ -135,7 +135,7 @@ def _is_readable(engine: Engine, now: Table, version: int) -> bool:
         for relation in reads:
             engine.rows(f"SELECT {of} FROM {relation}")
     except SqlError as error:
-        if is_unreadable(error):
+        if is_unreadable(error) or has_no_feed(error):
             return False
         raise
     return True

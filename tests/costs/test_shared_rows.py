@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -60,6 +61,21 @@ def test_the_first_model_reads_for_itself() -> None:
     assert rows.models(asked("two", "kb")) == 1
     assert rows.wish(asked("two", "kb"), 5) and rows.models(asked("two", "kb")) == 2
     assert rows.wish(asked("one", "ka", version=4), 5), "from then on, for all"
+
+
+def test_who_asks_no_more_is_not_read_for() -> None:
+    """Such as a model that is made of a state table by now. That it has not come yet says nothing."""
+    rows = SharedRows()
+
+    def wish(who: str, day: int, columns: str) -> Asked:
+        return replace(asked(who, columns), refresh=frozenset({("orders", day, day + 1)}))
+
+    assert not rows.wish(wish("one", 1, "ka"), 5) and rows.wish(wish("two", 1, "kb"), 5)
+    assert rows.wish(wish("one", 2, "ka"), 5), "the other one may still come"
+    assert rows.wish(wish("one", 2, "kc"), 5) and rows.wider(wish("one", 2, "k"))[0] == frozenset("kabc")
+    assert not rows.wish(wish("one", 3, "ka"), 5) and rows.models(wish("one", 3, "ka")) == 1
+    assert rows.wider(wish("one", 3, "k"))[0] == frozenset("ka")
+    assert rows.wish(wish("two", 3, "kb"), 5), "it asks again"
 
 
 def test_the_second_reads_for_all() -> None:
