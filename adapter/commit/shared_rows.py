@@ -4,7 +4,7 @@ Whoever is the first to ask a table for such rows reads those that it needs itse
 same table by the same column, all are read that anybody has asked for, with all columns that anybody has needed, and
 are kept: to choose from them takes no look at the table. Who needs more than that reads them itself, and every second
 such model once more for all, so that models of which each needs something else do not make each other wait. A process
-that goes on knows at the next refresh what is needed.
+that goes on knows at the next refresh what is needed, until a model does not ask any more.
 """
 
 from __future__ import annotations
