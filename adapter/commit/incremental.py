@@ -104,8 +104,8 @@ class Incremental:
         common with this refresh."""
         if change.rows is None or not is_long(change):
             return None
-        feeds, key = self._engine.feeds, (change.table, change.span.before, change.span.after)
-        if feeds is not None and change.table and feeds.is_common(key, feed.columns, change.rows):
+        feeds = self._engine.feeds
+        if feeds is not None and change.table and feeds.is_common(change.key, feed.columns, change.rows):
             return None
         self.unread[feed.name] = every_change(feed, change.span)
         self.rows[feed.name] = change.rows

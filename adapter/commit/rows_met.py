@@ -105,7 +105,7 @@ class RowsMet:
         for relation in self.plan.relations:
             self._meeting.over(relation, note)
         assert self._shared is not None
-        refresh = frozenset((c.table, c.span.before, c.span.after) for c in self.work.changes.values())
+        refresh = frozenset(change.key for change in self.work.changes.values())
         for place, found in asking.items():
             by = {(self._feed(f), c): frozenset(self._feeds[f].columns) for f, c in found.by}
             table = self.tables[place.source]
@@ -138,8 +138,7 @@ class RowsMet:
         return keys is not None and keys <= MOST_KEYS and keys * FEWER <= self._changed(met.by)
 
     def _feed(self, name: str) -> Feed:
-        change = self.work.changes[self._feeds[name].source]
-        return change.table, change.span.before, change.span.after
+        return self.work.changes[self._feeds[name].source].key
 
     def _version(self, place: _Place) -> int:
         span = self.spans[place.source]

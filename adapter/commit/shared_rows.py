@@ -37,6 +37,9 @@ MOST_OF_ONE = 1_000_000
 Feed = tuple[str, int, int]
 """A table, and the versions that its change feed lies between."""
 
+By = Mapping[tuple[Feed, str], frozenset[str]]
+"""Columns of feeds, each with the columns by which that feed was netted."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -51,7 +54,7 @@ class Asked:
     version: int
     column: str
     columns: frozenset[str]
-    by: Mapping[tuple[Feed, str], frozenset[str]]
+    by: By
     slow: bool = False
     refresh: frozenset[Feed] = frozenset()
 
@@ -70,7 +73,7 @@ class Rows:
     were asked for."""
 
     columns: frozenset[str]
-    by: Mapping[tuple[Feed, str], frozenset[str]]
+    by: By
     rows: int
     lent: Any
     keys: Any
@@ -87,7 +90,12 @@ class Rows:
         return all(of in self.by and columns <= self.by[of] for of, columns in asked.by.items())
 
     def asked_by(self, asked: Asked) -> Rows:
-        return replace(self, by={**self.by, **{of: c | self.by.get(of, c) for of, c in asked.by.items()}})
+        return replace(self, by=_together(self.by, asked.by))
+
+
+def _together(by: By, more: By) -> By:
+    """All of both, with all columns that a feed was netted by for either."""
+    return {**by, **{of: columns | by.get(of, columns) for of, columns in more.items()}}
 
 
 @dataclass
@@ -113,8 +121,7 @@ class _Wishes:
         """To what the model asks for in the same refresh, of the table as it was, or is."""
         wish = self.models.get(asked.who)
         if wish is not None and wish.refresh == asked.refresh:
-            by = {of: asked.by.get(of, frozenset()) | wish.by.get(of, frozenset()) for of in (*wish.by, *asked.by)}
-            asked = replace(asked, columns=asked.columns | wish.columns, by=by)
+            asked = replace(asked, columns=asked.columns | wish.columns, by=_together(wish.by, asked.by))
         self.models[asked.who] = asked
 
 

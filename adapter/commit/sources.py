@@ -54,6 +54,11 @@ class Change:
     size: int | None = None
     table: str = ""
 
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Which feed it is, for all who read it: of the table, and between which versions."""
+        return self.table, self.span.before, self.span.after
+
 
 def grown(changes: Mapping[str, Change]) -> frozenset[str]:
     """The changed sources that no row left."""
