@@ -33,7 +33,7 @@ WORST = 5
 class Refreshed:
     """One refresh. seconds, build: of wall time, the latter of CREATE TABLE AS; equal: None where it was not compared
     with its query; spent: seconds of its statements, by what they are for; again: whether another one of such a change
-    came just before."""
+    came just before; then: of a refresh that took longer than build, seconds of another build just after it."""
 
     query: int
     share: float
@@ -45,6 +45,7 @@ class Refreshed:
     equal: bool | None
     spent: Mapping[str, float] = field(default_factory=dict)
     again: bool = False
+    then: float | None = None
 
     @property
     def case(self) -> tuple[float, str]:
@@ -62,6 +63,7 @@ def page(measured: Mapping[str, Sequence[Refreshed]]) -> str:
     parts = [HEAD]
     for scale, found in measured.items():
         parts += [f"## Scale {scale}\n", _means(found), _compared(found), _chart(found), _queries(found, scale)]
+        parts.append(_longer(found, scale))
         parts.append(_slowest(found, scale))
     for (small, those), (large, these) in itertools.pairwise(measured.items()):
         parts.append(_growth(small, those, large, these))
@@ -147,6 +149,27 @@ def _queries(found: Sequence[Refreshed], scale: str) -> str:
         build = statistics.median(r.build for r in these.values())
         lines.append(f"| {query} | {build:.1f} s | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _longer(found: Sequence[Refreshed], scale: str) -> str:
+    """Refreshes that took longer than the build that all are compared with, beside one of the sources they read."""
+    these = [r for r in found if r.then]
+    if not these:
+        return ""
+    ratios = [r.then / r.seconds for r in these if r.then]
+    head = [
+        f"### Longer than a build at scale {scale}", "",
+        "Refreshes with a ratio below 1, and what CREATE TABLE AS took just after them, of the very sources they had"
+        f" read. Against that one, {sum(ratio >= 0.9 for ratio in ratios)} of these {len(these)} are at least 0.9.", "",
+        "| changed | | query | refresh | built before | ratio | built then | ratio |",
+        "|---|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    lines = [
+        f"| {r.share:.3%} | {r.case[1]} | {r.query} | {r.seconds:.1f} s {r.technique} | {r.build:.1f} s "
+        f"| {r.ratio:.2f} | {r.then:.1f} s | {ratio:.2f} |"
+        for r, ratio in zip(these, ratios, strict=True)
+    ]
+    return "\n".join([*head, *lines]) + "\n"
 
 
 def _slowest(found: Sequence[Refreshed], scale: str) -> str:
