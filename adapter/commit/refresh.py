@@ -6,16 +6,14 @@ dies anywhere leaves the table as it was or as it should be, and running again i
 
 from __future__ import annotations
 
-import math
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
 from ..algebra.clock import WATERMARK
-from ..algebra.nodes import AsOf, Node, Time, scans
+from ..algebra.nodes import AsOf, Time
 from ..changes.additive import Own
 from ..changes.apart import Apart
 from ..changes.change_plan import ChangePlan
@@ -23,18 +21,18 @@ from ..changes.emitted import next_instant
 from ..changes.partials import HELD, Partials
 from ..changes.top import moves_up
 from ..changes.unnetted import adding_up, of_all_changes
-from ..dialect import SqlglotError, print_sql
-from ..errors import Bug, DynamicTableError, Refusal, TargetError
-from ..names import PREFIX, aside
+from ..dialect import print_sql
+from ..errors import Bug, DynamicTableError, TargetError
+from ..names import aside
 from ..reading.relations import Kind
-from ..reading.sources import pinned
 from ..sparksql.literal_rows import literal_rows
-from ..sparksql.reads import Span, at_version, dated, table, undated
+from ..sparksql.reads import Span, dated
 from ..sparksql.render import Renderer
-from ..sparksql.statements import create, create_empty, duplicates_in, overwrite, touch
+from ..sparksql.statements import create, create_empty, overwrite, touch
 from . import costs, problems
 from .apply import Applied, Applier, Dearer, NotHeld
 from .bytes_read import BytesRead
+from .content import after, content_of, printed, recorded
 from .costs import Changed, Past
 from .decide import (
     Decision,
@@ -83,6 +81,7 @@ from .state_table import (
     why_slow,
 )
 from .temporal_plans import MANY_ROWS, Technique, among_versions, choose
+from .told_apart import ToldApart
 from .unchanged import asked, is_plain, up_to_date
 from .upkeep import keep_up
 
@@ -95,17 +94,6 @@ NEW_CONSTRAINT = "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"
 
 WHOLE = {"spark.sql.sources.partitionOverwriteMode": "static"}
 """Under which INSERT OVERWRITE replaces the whole table, whatever the session has set for partitions."""
-
-CONTENT = f"{PREFIX}content"
-"""The session's name for what a table is written anew from, where that is looked at first."""
-
-SOON_KEPT = 128 * 2**20
-"""Bytes of a table's files up to which all of its rows are soon kept. Measured on two cores with 3.6 M rows in 47 MB,
-to keep a join takes a second more than to compute it; not to compute it twice spares a temporal join 6 s of 16."""
-
-LOOKED_AT = 1_000
-"""Rows of a table, for each one that changes, up to which all of them are looked at for two of one key. Measured on two
-cores, of six million rows the look takes 3 s, and a merge of whole rows that lie all over the table four times that."""
 
 MARK_ROWS = "spark.databricks.delta.merge.deletionVectors.persistent"
 
@@ -199,6 +187,7 @@ class Refresh:
         self.key, self.checked = seen.key, seen.checked
         self.definition, self.position, self.seen = seen.definition, seen.position, seen
         self.clock, self.newest = seen.clock, seen.newest
+        self.told_apart = ToldApart(seen, self.spec, self.engine, self.measure)
 
     def carry_out(self, decision: Decision) -> Outcome:
         self.notes.extend(decision.layout.notes)
@@ -231,7 +220,7 @@ class Refresh:
         model = self.model
         if model.emission is None or model.emission.clock == WATERMARK or model.node is None:
             return None
-        now = self._after()
+        now = after(self.seen)
         now[self.table] = Span(self.version, self.version)
         renderer = Renderer(dated(now), clock={time: self.clock for time in Time})
         waiting = next_instant(model.node, model.emission, Own(self.table, dict(model.columns)))
@@ -260,7 +249,7 @@ class Refresh:
         if self.spec.refresh_mode is not RefreshMode.FULL:
             self._see_to_feeds()
         query = self._content()
-        self._check_told_apart(query)
+        self.told_apart.check(query)
         instead = taking_its_place(self.spec, self.target)
         into = aside(self.spec.target) if instead else self.spec.target
         base = self.target.version if self.target is not None and not instead else -1
@@ -352,10 +341,11 @@ class Refresh:
         if apart.counting is None:
             return False
         try:
-            return self.measure.number(self._told(apart.counting)) * ROWS_EACH > changed.of
+            groups = self.measure.number(printed(apart.counting, self.seen, self.engine, self.measure))
         except SqlError:
             # By what cannot be hashed, no row of a table is found again.
             return True
+        return groups * ROWS_EACH > changed.of
 
     def _rewrite(self, entry: Entry, reason: str) -> Outcome:
         """The whole query again, in place of all rows of the table."""
@@ -369,7 +359,7 @@ class Refresh:
             # It is set beside what computing the table without a state table takes.
             new = replace(new, started=0)
         new = replace(new, share=self.share, at_sight=self.at_sight)
-        with self._checked_content() as query:
+        with self.told_apart.written_anew(self._content()) as query:
             statement = overwrite(self.spec.target, query, [n for n, _ in self.model.columns])
             _, commit = self._write(statement, new, WHOLE)
         return Outcome(
@@ -538,20 +528,14 @@ class Refresh:
 
     def _applier(self, entry: Entry) -> Applier:
         return Applier(
-            self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit, self._check_unique,
-            self.measure, self._small(), self.seen.types, expected=self.seen.expected_key,
-            worth_looking=self._worth_looking, sizes=BytesRead(self._tables()),
-            fell=self._fell(),
+            self.engine, self.spec, self.model.columns, self.key, self.checked, entry, self._commit,
+            self.told_apart.refuse, self.measure, self._small(), self.seen.types, expected=self.seen.expected_key,
+            worth_looking=self.told_apart.worth_looking, sizes=BytesRead(self._tables()), fell=self._fell(),
         )  # fmt: skip
 
     def _fell(self) -> bool | None:
         technique = self.seen.entry.technique if self.seen.entry is not None else None
         return technique == KEYED if technique in (ADDITIVE, TOP, KEYED) else None
-
-    def _worth_looking(self, rows: int) -> bool:
-        """Few rows may lie together, where bounds find them: then they cost little in however large a table."""
-        assert self.target is not None
-        return not is_large(self.target) or rows * LOOKED_AT >= (self._held() or math.inf)
 
     def _small(self) -> frozenset[str]:
         return frozenset(name for name, t in self._tables().items() if t.size and not is_large(t))
@@ -604,43 +588,6 @@ class Refresh:
                 # What it was for is done, and committed.
                 self.notes.append(f"{known.table} is not needed any more, and cannot be dropped: {error}")
 
-    @contextmanager
-    def _checked_content(self) -> Iterator[str]:
-        """What the table is to be made of, with a key that holds: computed once to see that and to be written, where
-        computing it is more than to read and where it is soon kept."""
-        query, node = self._content(), self.model.node
-        is_read = node is not None and not node.has_groups and len(scans(node)) == 1
-        if not self.checked or is_read or not self._is_soon_kept():
-            self._check_told_apart(query)
-            yield query
-            return
-        try:
-            self.engine.pin(CONTENT, query, few=False)
-            query = f"SELECT * FROM {CONTENT}"
-            self._check_told_apart(query)
-            yield query
-        finally:
-            self.engine.unpin(CONTENT)
-
-    def _check_told_apart(self, query: str) -> None:
-        """Raises ConfigError where two rows of a query have one key that has to be unique."""
-        if not self.checked:
-            return
-        types = dict(self.model.columns)
-        if self._is_soon_kept() and self.measure.told_apart(query, tuple((c, types[c]) for c in self.checked)):
-            return
-        self._check_unique(duplicates_in(query, self.checked))
-
-    def _is_soon_kept(self) -> bool:
-        """Whether the rows of the table are expected to be so few that they, or their keys, are soon in memory."""
-        size = self.target.size if self.target is not None else size_of_sources(self.seen)
-        return 0 < size <= SOON_KEPT
-
-    def _check_unique(self, query: str) -> None:
-        rows = self.measure.examples(query)
-        if rows:
-            raise problems.not_unique(rows, self.checked, self.spec)
-
     # ---- saying
 
     def _content(self) -> str:
@@ -649,30 +596,7 @@ class Refresh:
 
     def _query(self) -> str:
         """The model's SELECT over the versions this refresh consumes."""
-        if self.model.node is not None:
-            return self._told(self.seen.content)
-        if self.model.tree is None:
-            return self.spec.sql
-        after = self._after()
-
-        def read(relation):
-            if relation.name in after:
-                return at_version(relation.name, after[relation.name].after)
-            return table(relation.name)
-
-        try:
-            return print_sql(pinned(self.model.tree, self.catalog, read), pretty=True)
-        except (Refusal, SqlglotError):
-            return self.spec.sql
-
-    def _told(self, content: Node) -> str:
-        """A relation of the sources at the versions this refresh consumes."""
-        reads, clock = dated(self._after()), {Time.UNDATED: self.clock, Time.AFTER: self.clock}
-        temporal = choose(content, self.engine, self.measure, Renderer(reads, clock=clock))
-        return print_sql(Renderer(reads, clock=clock, temporal=temporal).query(content), pretty=True)
-
-    def _after(self) -> dict[str, Span]:
-        return {n: Span(t.version, t.version) for n, t in self.catalog.tables.items() if t.kind is Kind.DELTA}
+        return content_of(self.seen, self.spec, self.engine, self.measure)
 
     def _entry(
         self, technique: str, reason: str | None, generation: str, sequence: int, base: int, rows_in: int | None
@@ -681,8 +605,8 @@ class Refresh:
         sources = {n: Consumed(t.id, t.version) for n in read if (t := self.catalog.delta(n)) is not None}
         return Entry(
             sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in,
-            self.clock, self._recorded(), self.newest, self._asked(), self.started, size_of_sources(self.seen),
-            self._held(), past=self._past(), partials=self.unkept if base >= 0 else None,
+            self.clock, recorded(self.seen, self.spec), self.newest, self._asked(), self.started,
+            size_of_sources(self.seen), self._held(), past=self._past(), partials=self.unkept if base >= 0 else None,
             expected_key=self.seen.expected_key if technique not in (CREATE, REWRITE) else None,
             state=self._state(sequence),
         )  # fmt: skip
@@ -711,14 +635,6 @@ class Refresh:
         if self.ended is not None and position.entry.state is not None and position.entry.state.ended is None:
             return position.entry.state.alone
         return position.past
-
-    def _recorded(self) -> str:
-        """The SELECT as Spark can run it again, over the tables as they are then; empty if that gives other rows."""
-        if self.model.kept:
-            return ""
-        if self.model.node is None or not self.model.temporal:
-            return self.spec.sql
-        return print_sql(Renderer(undated).query(self.model.node))
 
     def _base(self) -> int:
         assert self.target is not None

@@ -26,7 +26,8 @@ from .incremental import Incremental
 from .lending import Lender
 from .look import is_large
 from .shared_feeds import SharedFeeds
-from .shared_rows import MOST_OF_ONE, SHORT_TYPES, Asked, Feed, Rows, SharedRows
+from .shared_rows import MOST_OF_ONE, SHORT_TYPES, Asked, Rows, SharedRows
+from .sources import FeedKey
 
 BORROWED = f"{PREFIX}whole_feed"
 """The session's name for a feed with all columns by which it was netted."""
@@ -137,7 +138,7 @@ class RowsMet:
         keys = self.work.rows.get(met.keys.name) if met.keys is not None else None
         return keys is not None and keys <= MOST_KEYS and keys * FEWER <= self._changed(met.by)
 
-    def _feed(self, name: str) -> Feed:
+    def _feed(self, name: str) -> FeedKey:
         return self.work.changes[self._feeds[name].source].key
 
     def _version(self, place: _Place) -> int:
@@ -311,7 +312,7 @@ class RowsMet:
 class _Whole(NamedTuple):
     """A feed. rows: its relation, without the weight."""
 
-    key: Feed
+    key: FeedKey
     columns: frozenset[str]
     rows: Named
     types: Mapping[str, str]

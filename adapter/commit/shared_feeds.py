@@ -17,6 +17,7 @@ from typing import Any
 from ..names import PREFIX, WEIGHT
 from .engine import SqlError
 from .lending import Lender, Store
+from .sources import FeedKey
 
 MOST_ROWS, MOST_FEEDS = 2_000_000, 32
 """Of all that is kept. What was read first goes first; of longer feeds nothing is kept."""
@@ -27,9 +28,6 @@ long as putting equal rows together for one model."""
 
 WIDE, ASKED = f"{PREFIX}shared_feed", f"{PREFIX}shared_feed_asked"
 """The session's names for a feed with more columns than are wanted."""
-
-Key = tuple[str, int, int]
-"""A table, and the versions that a feed lies between."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Wanted:
     turned: Callable[[str, str], str]
 
     @property
-    def key(self) -> Key:
+    def key(self) -> FeedKey:
         return self.table, self.before, self.after
 
 
@@ -73,9 +71,9 @@ class SharedFeeds:
     while the other waits."""
 
     def __init__(self) -> None:
-        self._store: Store[Key, Kept] = Store()
+        self._store: Store[FeedKey, Kept] = Store()
         self._needed: dict[str, frozenset[str]] = {}
-        self._long: set[Key] = set()
+        self._long: set[FeedKey] = set()
         self._guard = threading.Lock()
 
     def pin(self, engine: Lender, name: str, wanted: Wanted, *, few: bool) -> int:
@@ -88,7 +86,7 @@ class SharedFeeds:
                 return self._borrowed(engine, name, kept, wanted)
         return self._narrowed(engine, name, kept, wanted, few=few)
 
-    def is_common(self, key: Key, columns: Collection[str], changed: int) -> bool:
+    def is_common(self, key: FeedKey, columns: Collection[str], changed: int) -> bool:
         """Whether a feed of so many changed rows is there, or others have needed more columns of that table, who may
         need this one too, where it can be kept for them."""
         kept, wanted = self._store.get(key), frozenset(columns)
@@ -97,7 +95,7 @@ class SharedFeeds:
         with self._guard:
             return changed <= MOST_ROWS and not self._needed.get(key[0], frozenset()) <= wanted
 
-    def kept(self, key: Key) -> Kept | None:
+    def kept(self, key: FeedKey) -> Kept | None:
         """A feed with all columns that anybody has needed so far; None if it is not kept."""
         return self._store.get(key)
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..changes.column_types import INTEGERS
 from .lending import Lender, Store
+from .sources import FeedKey
 
 MOST_ROWS, MOST_RELATIONS = 2_000_000, 16
 """Of all that is kept. What was read first goes first."""
@@ -33,11 +34,7 @@ MISSED = 2
 MOST_OF_ONE = 1_000_000
 """Rows of a table up to which they are kept."""
 
-
-Feed = tuple[str, int, int]
-"""A table, and the versions that its change feed lies between."""
-
-By = Mapping[tuple[Feed, str], frozenset[str]]
+By = Mapping[tuple[FeedKey, str], frozenset[str]]
 """Columns of feeds, each with the columns by which that feed was netted."""
 
 
@@ -56,7 +53,7 @@ class Asked:
     columns: frozenset[str]
     by: By
     slow: bool = False
-    refresh: frozenset[Feed] = frozenset()
+    refresh: frozenset[FeedKey] = frozenset()
 
     @property
     def place(self) -> tuple[str, str]:
@@ -105,7 +102,7 @@ class _Wishes:
     themselves since all were read."""
 
     models: dict[str, Asked] = field(default_factory=dict)
-    round: dict[str, frozenset[Feed]] = field(default_factory=dict)
+    round: dict[str, frozenset[FeedKey]] = field(default_factory=dict)
     longest: int | None = None
     missed: int = 0
 

@@ -38,6 +38,9 @@ TOO_LONG = re.compile(r"encoded string.{0,100}too long")
 a file that had lost rows before: it lists them in a text, of which 64 KB are all that it can write
 (https://github.com/delta-io/delta/issues/5662)."""
 
+FeedKey = tuple[str, int, int]
+"""Which change feed it is, for all who read it: of the table, and between which versions."""
+
 
 @dataclass(frozen=True)
 class Change:
@@ -55,8 +58,7 @@ class Change:
     table: str = ""
 
     @property
-    def key(self) -> tuple[str, int, int]:
-        """Which feed it is, for all who read it: of the table, and between which versions."""
+    def key(self) -> FeedKey:
         return self.table, self.span.before, self.span.after
 
 

@@ -214,7 +214,7 @@ class Journal(Refresh):
 
     def _applier(self, entry: Entry) -> Appender:
         return Appender(
-            self.engine, self.spec, self.model.columns, None, (), entry, self._commit, self._check_unique,
+            self.engine, self.spec, self.model.columns, None, (), entry, self._commit, self.told_apart.refuse,
             self.measure, self._small(), self.seen.types, self.keeping, self._timed, self._ignore,
         )  # fmt: skip
 
