@@ -182,7 +182,8 @@ class Journal(Refresh):
             if not has_no_feed(error):
                 raise
             self.notes.append(_untold(scan.source, change.span))
-            return super()._incremental(entry, changes, clock_moved=clock_moved)
+            compared = {scan.source: replace(change, feed=False)}
+            return super()._incremental(entry, compared, clock_moved=clock_moved)
         try:
             applied = self._applier(new).append(NEWS, found)
         finally:
