@@ -38,7 +38,7 @@ from .layout import Layout, layout
 from .ledger import REWRITE, Entry, Position, written_as
 from .look import Seen
 from .outcome import Code
-from .sources import Change, Lost, change_of
+from .sources import Change, Lost, Redefined, change_of
 from .spec import ChangelogMode, LostHistoryPolicy, RefreshMode, Spec
 
 Reads = Callable[[Node], Node]
@@ -87,7 +87,9 @@ def _maintained(seen: Seen, entry: Entry, spec: Spec, engine: Engine) -> Decisio
     for name in seen.model.sources:
         if name not in entry.sources:
             return Decision(Code.RECOMPUTE, f"the source {name} is new")
-        found = change_of(engine, seen.catalog.tables[name], entry.sources[name])
+        found = change_of(engine, seen.catalog.tables[name], entry.sources[name], seen.columns_read(name))
+        if isinstance(found, Redefined):
+            return Decision(Code.RECOMPUTE, found.why)
         if isinstance(found, Lost):
             return Decision(Code.RECOMPUTE, accepted(found, spec, seen))
         if found is not None:

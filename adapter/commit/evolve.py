@@ -14,9 +14,8 @@ from ..errors import ConfigError
 from ..reading.relations import Columns
 from ..sparksql.statements import listed, literal, quoted
 from .engine import Table
+from .history import MAPPING, is_mapped
 from .spec import SchemaChange, Spec
-
-MAPPING = "delta.columnMapping.mode"
 
 
 @dataclass(frozen=True)
@@ -77,9 +76,8 @@ def _dropping(spec: Spec, table: Table, names: Sequence[str]) -> tuple[str, ...]
         return ()
     # Without it the files' columns go by the table's names, and dropping one would mean writing every file anew.
     mapped = f"ALTER TABLE {spec.target} SET TBLPROPERTIES ({literal(MAPPING)} = 'name')"
-    is_mapped = (table.properties or {}).get(MAPPING, "none") != "none"
     drop = f"ALTER TABLE {spec.target} DROP COLUMNS ({listed(names)})"
-    return (drop,) if is_mapped else (mapped, drop)
+    return (drop,) if is_mapped(table.properties) else (mapped, drop)
 
 
 def _names(columns: Columns) -> list[str]:

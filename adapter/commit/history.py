@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,21 @@ DELETED = ("numTargetRowsDeleted", "numDeletedRows")
 PACKING = "OPTIMIZE"
 """The operation of a commit that put files together and changed no row."""
 
+MAPPING = "delta.columnMapping.mode"
+"""The property of tables whose columns may be renamed and dropped, because their files know them by other names."""
+
+RENAMED: Mapping[str, tuple[str, ...] | None] = {
+    "RENAME COLUMN": ("oldColumnPath", "newColumnPath"),
+    "DROP COLUMNS": ("columns",),
+    "REPLACE COLUMNS": None,
+    "RESTORE": None,
+}
+"""Operations after which names of columns may mean other data of the same files, and what of a commit says which; None
+where nothing does."""
+
+FIRST_NAME = re.compile(r"`([^`]+)`|([^.`]+)")
+"""Of the path to a field: the column that it is in, in backticks where that has a dot in its name."""
+
 REPLACING = "REPLACE TABLE"
 """In the operation of a commit that put another table in the place of the one before."""
 
@@ -26,8 +41,9 @@ class Commit:
     """One commit. rows: changed rows by its own count, None where it does not say; table_id: if it set one;
     rows_written: rows of the files it added; file_rows, file_bytes: of those of them that count their rows, without
     rows that are marked as deleted; feed_bytes: of the files that its change feed is read from; removes: whether it
-    took files away, or rows out of them; more: rows it added less those it removed, None where it does not say; made:
-    when, in milliseconds since 1970, 0 where it does not say."""
+    took files away, or rows out of them; renamed: columns whose names may mean other data since, in lower case, None
+    for any of them; more: rows it added less those it removed, None where it does not say; made: when, in milliseconds
+    since 1970, 0 where it does not say."""
 
     version: int
     operation: str
@@ -41,6 +57,7 @@ class Commit:
     file_bytes: int = 0
     feed_bytes: int = 0
     removes: bool = False
+    renamed: frozenset[str] | None = frozenset()
     more: int | None = None
     made: int = 0
 
@@ -52,7 +69,7 @@ class Commit:
 def read_commit(version: int, actions: Iterable[dict[str, Any]]) -> Commit:
     """The commit that these actions make."""
     listed = list(actions)
-    info = commit_info(listed)
+    info, metadata = commit_info(listed), next((a["metaData"] for a in listed if "metaData" in a), None)
     files = [a.get("add") or a.get("remove") for a in listed if "add" in a or "remove" in a]
     changes = any(f.get("dataChange", True) for f in files if f is not None)
     changed = [a["cdc"] for a in listed if "cdc" in a] or [f for f in files if f is not None]
@@ -61,16 +78,17 @@ def read_commit(version: int, actions: Iterable[dict[str, Any]]) -> Commit:
         version,
         info.get("operation", ""),
         changes,
-        any("metaData" in a for a in listed),
+        metadata is not None,
         _rows(info, changes),
         # Delta's auto compaction has that of the commit that set it off.
         info.get("userMetadata") if info.get("operation") != PACKING else None,
-        next((a["metaData"].get("id") for a in listed if "metaData" in a), None),
+        metadata.get("id") if metadata is not None else None,
         int((info.get("operationMetrics") or {}).get("numOutputRows", 0)),
         sum(rows for rows, _ in counted),
         sum(size for _, size in counted),
         sum(int(f.get("size") or 0) for f in changed) if changes else 0,
         any("remove" in a for a in listed),
+        _renamed(info, metadata) if metadata is not None else frozenset(),
         _more(info, changes),
         int(info.get("timestamp", 0)),
     )
@@ -79,6 +97,28 @@ def read_commit(version: int, actions: Iterable[dict[str, Any]]) -> Commit:
 def commit_info(actions: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """What a commit says of itself; nothing if its actions do not hold that."""
     return next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
+
+
+def is_mapped(properties: Mapping[str, str] | None) -> bool:
+    """Whether columns of a table may be renamed and dropped."""
+    return (properties or {}).get(MAPPING, "none").lower() != "none"
+
+
+def _renamed(info: dict[str, Any], metadata: dict[str, Any]) -> frozenset[str] | None:
+    operation = info.get("operation", "")
+    if operation not in RENAMED or not is_mapped(metadata.get("configuration")):
+        return frozenset()
+    said, names = RENAMED[operation], set[str]()
+    if said is None:
+        return None
+    for parameter in said:
+        value = str((info.get("operationParameters") or {}).get(parameter, ""))
+        for path in json.loads(value) if value.startswith("[") else [value]:
+            first = FIRST_NAME.match(path)
+            if first is None:
+                return None
+            names.add((first[1] or first[2]).lower())
+    return frozenset(names)
 
 
 def commit_time(actions: Iterable[dict[str, Any]], modified: int) -> int:

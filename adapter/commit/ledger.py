@@ -34,10 +34,12 @@ BY_CHANGE = frozenset({MERGE, RETRACT, ADDITIVE, KEYED, TOP, NO_OP})
 
 @dataclass(frozen=True)
 class Consumed:
-    """The state of a source that the table was computed from."""
+    """The state of a source that the table was computed from. types: of its columns that the SELECT reads, as a digest;
+    empty where the ledger does not say them."""
 
     id: str
     version: int
+    types: str = ""
 
 
 @dataclass(frozen=True)

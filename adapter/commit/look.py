@@ -20,12 +20,13 @@ from ..changes.top import moves_up
 from ..dialect import without_as_of
 from ..errors import Impossible, Refusal, TargetError
 from ..pipeline import Model, columns_of, compile_model, digest
-from ..reading.relations import Kind
+from ..reading.relations import Columns, Kind
 from ..reading.temporal import only_maintained
 from ..sparksql.reads import Span
 from . import problems
 from .catalog import SessionCatalog
 from .clock import reading
+from .columns_read import columns_read
 from .costs import Changed
 from .engine import Engine, Table
 from .held import name_of, worth_keeping
@@ -93,6 +94,12 @@ class Seen:
     def sources(self) -> tuple[str, ...]:
         """The tables that the SELECT reads, be it through the state table."""
         return tuple(self.state.alone.model.sources if self.state is not None else self.model.sources)
+
+    def columns_read(self, source: str) -> Columns:
+        """Those of a table's columns that the SELECT reads, be it through the state table."""
+        state = self.state
+        model = self.model if state is None or source == state.table else state.alone.model
+        return columns_read(model, source, self.catalog.tables[source].columns)
 
     @property
     def known_keys(self) -> SourceKeys:

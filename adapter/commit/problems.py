@@ -15,7 +15,7 @@ from ..errors import ConfigError, ConflictError, DynamicTableError, Impossible, 
 from ..names import is_reserved
 from ..pipeline import Model
 from .engine import DESCRIBE, SqlError
-from .evolve import MAPPING
+from .history import MAPPING
 from .sources import is_too_long
 from .spec import ChangelogMode, RefreshMode, Spec
 

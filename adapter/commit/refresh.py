@@ -32,6 +32,7 @@ from ..sparksql.statements import create, create_empty, overwrite, touch
 from . import costs, problems
 from .apply import Applied, Applier, Dearer, NotHeld
 from .bytes_read import BytesRead
+from .columns_read import types_of
 from .content import after, content_of, printed, recorded
 from .costs import Changed, Past
 from .decide import (
@@ -602,7 +603,11 @@ class Refresh:
         self, technique: str, reason: str | None, generation: str, sequence: int, base: int, rows_in: int | None
     ) -> Entry:
         read = dict.fromkeys((*self.seen.sources, *self.model.sources))
-        sources = {n: Consumed(t.id, t.version) for n in read if (t := self.catalog.delta(n)) is not None}
+        sources = {
+            n: Consumed(t.id, t.version, types_of(self.seen.columns_read(n)))
+            for n in read
+            if (t := self.catalog.delta(n)) is not None
+        }
         return Entry(
             sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in,
             self.clock, recorded(self.seen, self.spec), self.newest, self._asked(), self.started,

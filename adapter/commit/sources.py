@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..dialect import print_sql
 from ..errors import SourceError
+from ..reading.relations import Columns
 from ..sparksql.reads import Span, table
 from .bytes_read import counted
+from .columns_read import types_of
 from .engine import Engine, SqlError, Table
-from .history import Commit, read_commit
+from .history import Commit, is_mapped, read_commit
 from .ledger import Consumed
 from .spec import ChangeFeedPolicy
 
@@ -96,20 +98,33 @@ class Lost:
         )
 
 
-def change_of(engine: Engine, now: Table, then: Consumed) -> Change | Lost | None:
-    """What happened to a Delta source since the ledger's entry; None if its data did not change."""
+@dataclass(frozen=True)
+class Redefined:
+    """Names of the source's columns mean other data than they did, of which its change feed says nothing."""
+
+    why: str
+
+
+def change_of(engine: Engine, now: Table, then: Consumed, read: Columns) -> Change | Redefined | Lost | None:
+    """What happened to a Delta source since the ledger's entry; None if its data did not change. read: its columns that
+    matter, as they are now."""
     if now.version < then.version:
         why = (
             f"its version is {now.version}, but version {then.version} was consumed: "
             "it was recreated, or restored from an older copy"
         )
         return Lost(now.name, why)
-    most = MOST_COMMITS if now.id == then.id else None
+    if then.types and then.types != types_of(read):
+        return Redefined(f"the source {now.name} has other columns than it had, or of other types")
+    # Whether columns were renamed, each commit has to say.
+    most = MOST_COMMITS if now.id == then.id and not is_mapped(now.properties) else None
     commits = commits_between(engine, now, then.version, now.version, most)
     if now.id != then.id and not _replaced_in_place(engine, now, then, commits):
         return Lost(now.name, f"it was dropped and recreated (its table id was {then.id} and is {now.id})")
     if now.version == then.version:
         return None
+    if (renamed := _renamed(commits or (), read)) is not None:
+        return Redefined(f"{renamed} of the source {now.name} was renamed or dropped, or has taken another one's name")
     span, table = Span(then.version, now.version), f"{now.path} {now.id}"
     if commits is None:
         return Change(span, None, now.has_change_feed, table=table)
@@ -120,6 +135,14 @@ def change_of(engine: Engine, now: Table, then: Consumed) -> Change | Lost | Non
     row_size = sum(c.file_bytes for c in commits) / added if added else None
     size = sum(counted(c.feed_bytes, max(c.rows or 0, c.file_rows)) for c in commits) if rows is not None else None
     return Change(span, rows, now.has_change_feed, not any(c.removes for c in commits), row_size, size, table)
+
+
+def _renamed(commits: Sequence[Commit], read: Columns) -> str | None:
+    """The first column whose name may mean other data since; None if none does."""
+    if any(c.renamed is None for c in commits):
+        return "a column"
+    names = frozenset[str]().union(*(c.renamed or () for c in commits))
+    return next((f"the column {name}" for name, _ in read if name.lower() in names), None)
 
 
 def commits_between(engine: Engine, now: Table, after: int, until: int, most: int | None) -> list[Commit] | None:

@@ -98,7 +98,9 @@ def changed_since(seen: Seen, engine: Engine) -> Changed | None:
     consumed = seen.entry.sources if seen.entry is not None else {}
     changes = dict[str, Change]()
     for name in seen.model.sources:
-        found = change_of(engine, seen.catalog.tables[name], consumed[name]) if name in consumed else None
+        if name not in consumed:
+            continue
+        found = change_of(engine, seen.catalog.tables[name], consumed[name], seen.columns_read(name))
         if isinstance(found, Change):
             changes[name] = found
     return changed_rows(seen, changes)
