@@ -6,9 +6,12 @@ renamed and another took its name, was dropped and added anew, or has another ty
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..algebra.nodes import scans
 from ..pipeline import Model, digest
 from ..reading.relations import Columns
+from .history import Commit
 
 
 def columns_read(model: Model, source: str, columns: Columns) -> Columns:
@@ -22,3 +25,11 @@ def columns_read(model: Model, source: str, columns: Columns) -> Columns:
 def types_of(columns: Columns) -> str:
     """Names and types, as a digest: in any order, as columns may be moved."""
     return digest(sorted((name.lower(), kind.lower()) for name, kind in columns))
+
+
+def renamed(commits: Sequence[Commit], read: Columns) -> str | None:
+    """The first column whose name may mean other data since; None if none does."""
+    if any(c.renamed is None for c in commits):
+        return "a column"
+    names = frozenset[str]().union(*(c.renamed or () for c in commits))
+    return next((f"the column {name}" for name, _ in read if name.lower() in names), None)

@@ -221,7 +221,7 @@ def _begins_to_keep(seen: Seen) -> bool:
 def bars(seen: Seen, spec: Spec) -> tuple[Bar, ...]:
     """Of which one has to be met before the table is written anew."""
     refresh = seen.entry.sequence + 1 if seen.entry is not None else 0
-    shown = (seen.position.rows or 0) if spec.is_read and seen.position is not None else 0
+    shown = (seen.rows or 0) if spec.is_read else 0
     return bars_of(seen.target.size if seen.target is not None else 0, refresh, shown)
 
 

@@ -20,16 +20,11 @@ PACKING = "OPTIMIZE"
 MAPPING = "delta.columnMapping.mode"
 """The property of tables whose columns may be renamed and dropped, because their files know them by other names."""
 
-RENAMED: Mapping[str, tuple[str, ...] | None] = {
-    "RENAME COLUMN": ("oldColumnPath", "newColumnPath"),
-    "DROP COLUMNS": ("columns",),
-    "REPLACE COLUMNS": None,
-    "RESTORE": None,
-}
-"""Operations after which names of columns may mean other data of the same files, and what of a commit says which; None
-where nothing does."""
+RENAME, DROP = "RENAME COLUMN", "DROP COLUMNS"
+REDEFINING = (RENAME, DROP, "REPLACE COLUMNS", "RESTORE")
+"""Operations after which names of columns may mean other data of the same files. The first two say which."""
 
-FIRST_NAME = re.compile(r"`([^`]+)`|([^.`]+)")
+FIRST_NAME = re.compile(r"(?:`([^`]+)`|([^.`]+))(?:\.|$)")
 """Of the path to a field: the column that it is in, in backticks where that has a dot in its name."""
 
 REPLACING = "REPLACE TABLE"
@@ -100,25 +95,22 @@ def commit_info(actions: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def is_mapped(properties: Mapping[str, str] | None) -> bool:
-    """Whether columns of a table may be renamed and dropped."""
-    return (properties or {}).get(MAPPING, "none").lower() != "none"
+    """Whether columns of a table with these properties may be renamed and dropped, and have any name."""
+    return {k.lower(): v.lower() for k, v in (properties or {}).items()}.get(MAPPING.lower(), "none") != "none"
 
 
 def _renamed(info: dict[str, Any], metadata: dict[str, Any]) -> frozenset[str] | None:
-    operation = info.get("operation", "")
-    if operation not in RENAMED or not is_mapped(metadata.get("configuration")):
+    operation, said = info.get("operation"), info.get("operationParameters") or {}
+    if operation not in REDEFINING or not is_mapped(metadata.get("configuration")):
         return frozenset()
-    said, names = RENAMED[operation], set[str]()
-    if said is None:
+    if operation == RENAME:
+        paths = [said.get("oldColumnPath", ""), said.get("newColumnPath", "")]
+    elif operation == DROP and "columns" in said:
+        paths = json.loads(said["columns"])
+    else:
         return None
-    for parameter in said:
-        value = str((info.get("operationParameters") or {}).get(parameter, ""))
-        for path in json.loads(value) if value.startswith("[") else [value]:
-            first = FIRST_NAME.match(path)
-            if first is None:
-                return None
-            names.add((first[1] or first[2]).lower())
-    return frozenset(names)
+    found = [first[1] or first[2] for path in paths if (first := FIRST_NAME.match(path))]
+    return frozenset(name.lower() for name in found) if len(found) == len(paths) else None
 
 
 def commit_time(actions: Iterable[dict[str, Any]], modified: int) -> int:

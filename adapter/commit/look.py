@@ -112,6 +112,11 @@ class Seen:
         return self.position.entry if self.position is not None else None
 
     @property
+    def rows(self) -> int | None:
+        """That the table holds; None if nothing says it."""
+        return self.position.rows if self.position is not None else None
+
+    @property
     def held(self) -> HeldRows | None:
         """What the ledger says of the rows that it is to keep; None if it says nothing of these."""
         found = self.entry.partials if self.entry is not None else None

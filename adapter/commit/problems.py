@@ -15,7 +15,7 @@ from ..errors import ConfigError, ConflictError, DynamicTableError, Impossible, 
 from ..names import is_reserved
 from ..pipeline import Model
 from .engine import DESCRIBE, SqlError
-from .history import MAPPING
+from .history import is_mapped
 from .sources import is_too_long
 from .spec import ChangelogMode, RefreshMode, Spec
 
@@ -162,7 +162,7 @@ def check_names(names: list[str], spec: Spec) -> None:
 def check_storable(names: list[str], properties: Mapping[str, str], spec: Spec) -> None:
     """Raises ConfigError for column names that a Delta table with these properties refuses: what Spark calls an
     expression without a name, most often."""
-    if {k.lower(): v.lower() for k, v in properties.items()}.get(MAPPING.lower(), "none") != "none":
+    if is_mapped(properties):
         return
     for name in names:
         if UNSTORABLE & set(name):

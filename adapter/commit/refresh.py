@@ -364,7 +364,7 @@ class Refresh:
             statement = overwrite(self.spec.target, query, [n for n, _ in self.model.columns])
             _, commit = self._write(statement, new, WHOLE)
         return Outcome(
-            Code.RECOMPUTE, REWRITE, reason, rows_inserted=commit.rows_written, rows_deleted=self._held() or 0,
+            Code.RECOMPUTE, REWRITE, reason, rows_inserted=commit.rows_written, rows_deleted=self.seen.rows or 0,
             sources=self._versions(entry), **self._said(),
         )  # fmt: skip
 
@@ -521,11 +521,8 @@ class Refresh:
     def _weigh_rows(self, rows: int) -> None:
         """rows: of the table, that are to be made again. Into a small table they are soon merged, however many."""
         assert self.target is not None
-        if self.target.size >= costs.LARGE and (held := self._held()):
+        if self.target.size >= costs.LARGE and (held := self.seen.rows):
             self._weigh(Changed(rows, max(held, rows), rows / max(held, rows)))
-
-    def _held(self) -> int | None:
-        return self.position.rows if self.position is not None else None
 
     def _applier(self, entry: Entry) -> Applier:
         return Applier(
@@ -611,7 +608,7 @@ class Refresh:
         return Entry(
             sources, self.definition, technique, generation, sequence, base, self.model.columns, reason, rows_in,
             self.clock, recorded(self.seen, self.spec), self.newest, self._asked(), self.started,
-            size_of_sources(self.seen), self._held(), past=self._past(), partials=self.unkept if base >= 0 else None,
+            size_of_sources(self.seen), self.seen.rows, past=self._past(), partials=self.unkept if base >= 0 else None,
             expected_key=self.seen.expected_key if technique not in (CREATE, REWRITE) else None,
             state=self._state(sequence),
         )  # fmt: skip

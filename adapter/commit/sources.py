@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..dialect import print_sql
@@ -11,7 +11,7 @@ from ..errors import SourceError
 from ..reading.relations import Columns
 from ..sparksql.reads import Span, table
 from .bytes_read import counted
-from .columns_read import types_of
+from .columns_read import renamed, types_of
 from .engine import Engine, SqlError, Table
 from .history import Commit, is_mapped, read_commit
 from .ledger import Consumed
@@ -123,8 +123,8 @@ def change_of(engine: Engine, now: Table, then: Consumed, read: Columns) -> Chan
         return Lost(now.name, f"it was dropped and recreated (its table id was {then.id} and is {now.id})")
     if now.version == then.version:
         return None
-    if (renamed := _renamed(commits or (), read)) is not None:
-        return Redefined(f"{renamed} of the source {now.name} was renamed or dropped, or has taken another one's name")
+    if (column := renamed(commits or (), read)) is not None:
+        return Redefined(f"{column} of the source {now.name} was renamed or dropped, or has taken another one's name")
     span, table = Span(then.version, now.version), f"{now.path} {now.id}"
     if commits is None:
         return Change(span, None, now.has_change_feed, table=table)
@@ -135,14 +135,6 @@ def change_of(engine: Engine, now: Table, then: Consumed, read: Columns) -> Chan
     row_size = sum(c.file_bytes for c in commits) / added if added else None
     size = sum(counted(c.feed_bytes, max(c.rows or 0, c.file_rows)) for c in commits) if rows is not None else None
     return Change(span, rows, now.has_change_feed, not any(c.removes for c in commits), row_size, size, table)
-
-
-def _renamed(commits: Sequence[Commit], read: Columns) -> str | None:
-    """The first column whose name may mean other data since; None if none does."""
-    if any(c.renamed is None for c in commits):
-        return "a column"
-    names = frozenset[str]().union(*(c.renamed or () for c in commits))
-    return next((f"the column {name}" for name, _ in read if name.lower() in names), None)
 
 
 def commits_between(engine: Engine, now: Table, after: int, until: int, most: int | None) -> list[Commit] | None:

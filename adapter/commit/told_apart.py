@@ -70,10 +70,9 @@ class ToldApart:
     def worth_looking(self, changed: int) -> bool:
         """Whether all rows of the table are looked at because so many change. Few may lie together, where bounds find
         them: then they cost little in however large a table."""
-        target, position = self._seen.target, self._seen.position
+        target = self._seen.target
         assert target is not None
-        held = position.rows if position is not None else None
-        return not is_large(target) or changed * LOOKED_AT >= (held or math.inf)
+        return not is_large(target) or changed * LOOKED_AT >= (self._seen.rows or math.inf)
 
     def _is_soon_kept(self) -> bool:
         """Whether the rows of the table are expected to be so few that they, or their keys, are soon in memory."""

@@ -18,6 +18,8 @@ NAMED = {"configuration": {"delta.columnMapping.mode": "name"}}
         ("RENAME COLUMN", {"oldColumnPath": "Price", "newColumnPath": "net"}, {"price", "net"}),
         ("RENAME COLUMN", {"oldColumnPath": "address.city", "newColumnPath": "address.town"}, {"address"}),
         ("RENAME COLUMN", {"oldColumnPath": "`a.b`.c", "newColumnPath": "`a.b`.d"}, {"a.b"}),
+        ("RENAME COLUMN", {"oldColumnPath": "[x", "newColumnPath": "y"}, {"[x", "y"}),
+        ("RENAME COLUMN", {"oldColumnPath": "x`y", "newColumnPath": "y"}, None),
         ("DROP COLUMNS", {"columns": json.dumps(["x", "`a.b`", "s.t"])}, {"x", "a.b", "s"}),
         ("DROP COLUMNS", {}, None),
         ("REPLACE COLUMNS", {"columns": "[]"}, None),
