@@ -6,14 +6,13 @@ the undated clock; a change plan says for each of its expressions whether it mea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
 
 from sqlglot import exp
 
 from ..dialect import Clock
 from .expressions import Expr
-from .nodes import Filter, Node, Time, walk
+from .nodes import Filter, Node, Time, expressions, walk
 
 CLOCK = "the clock"
 """What stands for the clock among the sources that changed."""
@@ -41,16 +40,8 @@ def read_by(model: Node) -> frozenset[str]:
 def misplaced(model: Node) -> Expr | None:
     """An expression that reads the clock and is not the condition of a filter, if there is one."""
     nodes = (n for n in walk(model) if not isinstance(n, Filter))
-    found = (e for n in nodes for e in _expressions(getattr(n, f.name) for f in fields(n)))
+    found = (e for n in nodes for e in expressions(n))
     return next((e for e in found if reads(e)), None)
-
-
-def _expressions(values: Iterable[object]) -> Iterator[Expr]:
-    for value in values:
-        if isinstance(value, Expr):
-            yield value
-        elif isinstance(value, tuple):
-            yield from _expressions(value)
 
 
 def at_time(e: Expr, time: Time) -> Expr:

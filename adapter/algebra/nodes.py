@@ -5,7 +5,8 @@ A change plan is made of the same nodes; only its scans carry a time. Column nam
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import cached_property
 from itertools import chain
@@ -405,6 +406,19 @@ def walk(node: Node) -> list[Node]:
         found.append(waiting.pop())
         waiting.extend(reversed(found[-1].children))
     return found
+
+
+def expressions(node: Node) -> Iterator[Expr]:
+    """Those that stand in a node itself."""
+    return _within(getattr(node, f.name) for f in fields(node))  # type: ignore[arg-type]
+
+
+def _within(values: Iterable[object]) -> Iterator[Expr]:
+    for value in values:
+        if isinstance(value, Expr):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _within(value)
 
 
 def is_keyed(node: Node) -> bool:

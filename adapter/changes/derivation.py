@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from ..algebra.clock import at_time, reads
+from ..algebra.equal_values import of_several, told_by
 from ..algebra.expressions import FALSE, Expr, column, columns, integer
 from ..algebra.nodes import (
     Aggregate,
@@ -170,11 +171,23 @@ def passed(names: tuple[str, ...]) -> tuple[tuple[str, Expr], ...]:
     return tuple(zip(names, columns(names), strict=True))
 
 
-def net(signed: Node) -> Node:
-    """Equal rows with their weights summed; those that cancel are gone."""
+def net(signed: Node, types: Mapping[str, str] | None = None) -> Node:
+    """The same rows with their weights summed; those that cancel are gone.
+
+    types: of the columns, as far as they are known, in lower case. Of others, equal rows count as the same."""
     weight = column(WEIGHT).tree
     names = tuple(c for c in signed.columns if c != WEIGHT)
-    summed = Aggregate(signed, passed(names), ((WEIGHT, Expr.of(exp.Sum(this=weight.copy()))),))
+    several = of_several(names, types or {})
+    groups, values = list(passed(tuple(c for c in names if c not in several))), []
+    for c, data_type in several.items():
+        value = column(c).tree
+        for by in told_by(value, data_type):
+            taken = {n.lower() for n in (*names, *dict(groups))}
+            groups.append((free_name(KEY.format(len(groups)), taken), Expr.of(by)))
+        values.append((c, Expr.of(exp.AnyValue(this=value.copy()))))
+    summed: Node = Aggregate(signed, tuple(groups), (*values, (WEIGHT, Expr.of(exp.Sum(this=weight.copy())))))
+    if several:
+        summed = Project(summed, passed((*names, WEIGHT)))
     return Filter(summed, Expr.of(exp.NEQ(this=weight.copy(), expression=exp.Literal.number(0))))
 
 

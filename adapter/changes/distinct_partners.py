@@ -7,20 +7,17 @@ first or the last of its values or none, and no other rows of S are looked for, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from ..algebra.equal_values import are_the_same
 from ..algebra.expressions import column, columns
 from ..algebra.keys import SourceKeys, unique_key
 from ..algebra.nodes import Aggregate, Join, JoinKind, Node, Scan, walk
 from ..algebra.shown import Shown
 from ..algebra.transform import rebuild
 from .column_types import Types, type_of
-
-SEVERAL = re.compile(r"\b(float|double|collate)\b")
-"""Types of which equal values need not be one."""
 
 
 def with_distinct_partners(model: Node, keys: SourceKeys, types: Types) -> Iterator[Node]:
@@ -53,4 +50,4 @@ def _are_told_apart(shown: Shown, read: tuple[str, ...], types: Types) -> bool:
         return False
     below = frozenset().union(*(shown.of[c].columns for c in read))
     found = [type_of(shown.node, column(c), types) for c in below]
-    return all(t is not None and not SEVERAL.search(t.lower()) for t in found)
+    return all(t is not None and are_the_same(t) for t in found)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ..algebra.expressions import Expr, columns
 from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Time, Window, walk
+from .column_types import types_of
 from .derivation import KEY, Derivation, at, distinct, is_nothing, net
 from .restrict import push, restrict
 from .simplify import simplify
@@ -59,7 +60,7 @@ def told_once(changed: Node, join: Join, side: Node, d: Derivation) -> Node:
         return changed
     if not any(isinstance(n, Join | Aggregate | Window) for n in walk(changed)):
         return changed
-    return d.keys(simplify(net(changed)), "net change of one side of a join", "side_change")
+    return d.keys(simplify(net(changed, types_of(side, d.types))), "net change of one side of a join", "side_change")
 
 
 def _is_one_row(node: Node) -> bool:

@@ -10,7 +10,7 @@ asks the table for some of those keys later (containment.py) chooses from the ro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -20,6 +20,7 @@ from ..algebra.expressions import Expr, cast, column
 from ..algebra.nodes import Filter, Generate, Join, JoinKind, Named, Node, Project, Scan, Semi, Time, UnionAll, walk
 from ..algebra.transform import rebuild, remembered, with_children
 from ..names import PREFIX, WEIGHT, free_name
+from .column_types import types_of
 from .containment import Containment
 from .derivation import (
     KEY,
@@ -164,7 +165,7 @@ class Slicing:
         older, before = rows, None
         if not is_nothing(changed):
             why = f"the same rows of {table} before: those that are there now, less what came since"
-            before = self._bound(f"{table}_slice_before", _less(rows, changed), why)
+            before = self._bound(f"{table}_slice_before", _less(rows, changed, types_of(piece, self.d.types)), why)
             older = Named(before.name, piece.columns)
         states = (at(scanned, Time.AFTER), at(scanned, Time.BEFORE))
         self.slices.append(Slice(now, before, states, partner, keys))
@@ -267,10 +268,10 @@ def _undated(node: Node) -> Node:
     return with_children(node, tuple(map(_undated, node.children)))
 
 
-def _less(rows: Node, changed: Node) -> Node:
-    """The rows without a change that came to them."""
+def _less(rows: Node, changed: Node, types: Mapping[str, str]) -> Node:
+    """The rows without a change that came to them. types: of their columns."""
     back = exp.Neg(this=column(WEIGHT).tree.copy())
     taken_back = Project(changed, (*passed(rows.columns), (WEIGHT, Expr.of(back))))
-    left = net(UnionAll((with_weight(rows, ONE), taken_back)))
+    left = net(UnionAll((with_weight(rows, ONE), taken_back)), types)
     copies = exp.GenerateSeries(start=exp.Literal.number(1), end=cast(column(WEIGHT), "bigint").tree.copy())
     return Project(Generate(left, Expr.of(exp.Explode(this=copies)), (COPY,)), passed(rows.columns))

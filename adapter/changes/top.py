@@ -44,6 +44,7 @@ from ..dialect import parse_expression
 from ..names import WEIGHT
 from .additive import Own
 from .change_plan import ChangePlan, Shape
+from .column_types import types_of
 from .derivation import CHANGE, KEY, ROWS, Binding, Derivation, at, distinct, is_nothing, net, passed
 from .differentiate import change
 from .newcomers import newcomers
@@ -216,7 +217,7 @@ def _change(window: Window, d: Derivation) -> Change | None:
         return Change(changed, *found)
     keys, cells = _named(KEY, window.partition), _named(CELL, window.child.columns)
     given = (*zip(keys, window.partition, strict=True), *zip(cells, columns(window.child.columns), strict=True))
-    rows = Project(net(changed), (*given, (WEIGHT, column(WEIGHT))))
+    rows = Project(net(changed, types_of(window.child, d.types)), (*given, (WEIGHT, column(WEIGHT))))
     named = d.keys(rows, "net change of the rows that are ranked", "ranked_change")
     cut = tuple(zip(window.child.columns, columns(cells), strict=True))
     return Change(Project(named, (*cut, (WEIGHT, column(WEIGHT)))), named, keys)

@@ -33,6 +33,9 @@ STALENESS = "spark.databricks.delta.stalenessLimit"
 
 RECORDS = re.compile(r'"numRecords":(\d+)')
 
+PADDED = re.compile(r"\b__CHAR_VARCHAR_TYPE_STRING\b[^}]*\bchar\(")
+"""What says in a schema that a column is a CHAR, or has some within: its type is STRING."""
+
 LITTLE = 2**20
 """Bytes of files up to which a statement is interpreted, some 50,000 rows. Measured on two cores in a warm process, the
 refresh of a table over a thousand rows takes three quarters of what it takes compiled, over 50,000 nine tenths; and
@@ -189,6 +192,9 @@ class ClassicEngine:
     def columns(self, sql: str) -> Columns:
         return columns_in(self._run(DESCRIBE + sql, self._analyzed))
 
+    def pads(self, sql: str) -> bool:
+        return PADDED.search(self._run(DESCRIBE + sql, self._analyzed)) is not None
+
     def _analyzed(self, statement: str) -> str:
         """The schema of the query in a DESCRIBE, as JSON. Spark would run the statement, and then what it answers as a
         query of its own, and cut long types short. Without the DESCRIBE it would run a model that is no query."""
@@ -317,6 +323,13 @@ class ClassicEngine:
     def _java(self, name: str) -> Any:
         return java_class(self._gateway, name)
 
+    def _module(self, name: str) -> Any:
+        """An object of Scala's."""
+        return getattr(self._java(f"{name}$"), "MODULE$")
+
+    def _none(self) -> Any:
+        return self._java("scala.Option").empty()
+
     def log(self, table: Table, version: int) -> list[dict[str, Any]]:
         log = self._delta_log(table.path)
         try:
@@ -339,7 +352,7 @@ class ClassicEngine:
 
     def clean_log(self, table: Table) -> None:
         with suppress(Exception):
-            default = self._java("scala.Option").empty()
+            default = self._none()
             minute = self._java("org.apache.spark.sql.delta.TruncationGranularity").MINUTE()
             self._delta_log(table.path).cleanUpExpiredLogs(self._latest(table.path), default, default, minute)
 
@@ -366,27 +379,29 @@ class ClassicEngine:
             raise unmasked(error) from error
 
     def _pin_few(self, name: str, frame: Any, most: int | None) -> int | None:
+        """Rows as Spark has them. As Java's values, strings that are no UTF-8, the order of a map and the days that its
+        calendar leaves out would be lost."""
         # Spark would look at one partition, then at four more, and so on: one job over all of them is quicker.
         with self._under({FIRST_PARTITIONS: "1000000"}):
-            rows = frame._jdf.limit(FEW + 1).collectAsList()
-        if rows.size() > FEW:
+            found = self._leaf(frame).queryExecution().executedPlan().executeTake(FEW + 1)
+        if (rows := len(found)) > FEW:
             return self._pin_many(name, frame, most)
-        literals = self._jspark.createDataFrame(rows, frame._jdf.schema())
+        columns = self._java("org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(frame._jdf.schema())
+        relations = self._module("org.apache.spark.sql.catalyst.plans.logical.LocalRelation")
+        listed = self._module("scala.collection.immutable.ArraySeq").unsafeWrapArray(found)
+        literals = self._frame(relations.apply(columns, listed, False, self._none()))
         literals.createOrReplaceTempView(name)
         self._pinned[name] = Pinned(literals, None)
-        return int(rows.size())
+        return rows
 
     def _pin_many(self, name: str, frame: Any, most: int | None) -> int | None:
         """Computed once and kept in memory, on disk where that is short.
 
         Not by DataFrame.persist: Spark finds what it keeps by comparing plans, and does not find a view that has a WITH
-        in a query that has one too. And a plan that holds the plans of all that it reads takes long to plan and, for
-        Spark's listeners, to tell. So what is kept is an RDD and no plan: a leaf."""
-        plan = frame._jdf.queryExecution()
-        leaf = self._jspark.internalCreateDataFrame(plan.toRdd(), frame._jdf.schema(), False)
+        in a query that has one too."""
         level = self._java("org.apache.spark.storage.StorageLevel").MEMORY_AND_DISK()
-        relations = getattr(self._java("org.apache.spark.sql.execution.columnar.InMemoryRelation$"), "MODULE$")
-        kept = relations.apply(level, leaf.queryExecution(), self._java("scala.Option").empty())
+        relations = self._module("org.apache.spark.sql.execution.columnar.InMemoryRelation")
+        kept = relations.apply(level, self._leaf(frame).queryExecution(), self._none())
         held = self._frame(kept)
         self._pinned[name] = Pinned(held, kept)
         held.createOrReplaceTempView(name)
@@ -395,6 +410,11 @@ class ClassicEngine:
         if (rows := self._counted(held, most)) is None:
             self.unpin(name)
         return rows
+
+    def _leaf(self, frame: Any) -> Any:
+        """A frame of the same rows, over an RDD and no plan. A plan that has the plans of all that it reads takes long
+        to plan and, for Spark's listeners, to tell."""
+        return self._jspark.internalCreateDataFrame(frame._jdf.queryExecution().toRdd(), frame._jdf.schema(), False)
 
     def _counted(self, held: Any, most: int) -> int | None:
         """None if there are more. Spark looks for so many rows in ever more of the partitions, until it has them."""

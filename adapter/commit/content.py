@@ -7,10 +7,11 @@ from sqlglot import exp
 from ..algebra.nodes import Node, Time
 from ..dialect import SqlglotError, print_sql
 from ..errors import Refusal
-from ..reading.relations import Kind, Relation
+from ..reading.relations import Columns, Kind, Relation
 from ..reading.sources import pinned
 from ..sparksql.reads import Span, at_version, dated, table, undated
 from ..sparksql.render import Renderer
+from ..sparksql.unpadded import has_text, unpadded
 from .engine import Engine
 from .look import Seen
 from .measure import Measure
@@ -40,6 +41,14 @@ def content_of(seen: Seen, spec: Spec, engine: Engine, measure: Measure) -> str:
         return print_sql(pinned(seen.model.tree, seen.catalog, read), pretty=True)
     except (Refusal, SqlglotError):
         return spec.sql
+
+
+def storable(query: str, columns: Columns, engine: Engine) -> str:
+    """The same rows, of which a table can be made that Delta merges into: not one with a column of CHAR(n), as CREATE
+    TABLE AS would give it, because the padding that Spark puts over such a column is more than MERGE knows of.
+
+    columns: of the query."""
+    return unpadded(query, columns) if has_text(columns) and engine.pads(query) else query
 
 
 def printed(content: Node, seen: Seen, engine: Engine, measure: Measure) -> str:

@@ -122,6 +122,10 @@ class Engine(Protocol):
         """Columns and types of a query, by analysis alone."""
         ...
 
+    def pads(self, sql: str) -> bool:
+        """Whether a query may show values of CHAR(n), which Spark pads as it reads them."""
+        ...
+
     def setting(self, name: str) -> str:
         """A session setting; empty if it has no value."""
         ...

@@ -120,12 +120,18 @@ class Incremental:
                 if not has_no_feed(error):
                     raise
         with self._engine.reading(None):
-            return self.pin(feed.name, explained(feed.why, net_difference(feed, change.span)), few=False)
+            return self.pin(
+                feed.name, explained(feed.why, net_difference(feed, change.span, self._types_of(feed))), few=False
+            )
 
     def _pin_net(self, feed: Feed, change: Change) -> int:
+        types = self._types_of(feed)
+
         def query(columns: Collection[str]) -> str:
-            read = every_change if self._is_net(feed, change, columns) else net_change
-            return explained(feed.why, read(replace(feed, columns=tuple(sorted(columns))), change.span))
+            wide = replace(feed, columns=tuple(sorted(columns)))
+            if self._is_net(feed, change, columns):
+                return explained(feed.why, every_change(wide, change.span))
+            return explained(feed.why, net_change(wide, change.span, types))
 
         feeds = self._engine.feeds
         if feeds is None or not change.table:
@@ -133,7 +139,7 @@ class Incremental:
         span, engine = change.span, cast(Lender, self._engine)
         wanted = Wanted(
             change.table, span.before, span.after, frozenset(feed.columns), change.only_came, query,
-            lambda relation: explained(feed.why, narrowed(relation, feed.columns)),
+            lambda relation: explained(feed.why, narrowed(relation, feed.columns, types)),
             self._telling(feed), lambda relation, c: print_sql(turned(relation, c)),
         )  # fmt: skip
         return self._pinned(feed.name, lambda name: feeds.pin(engine, name, wanted, few=self.few))
@@ -143,11 +149,13 @@ class Incremental:
         key = {c.lower() for c in self._keys.get(feed.source, ())}
         return change.only_came and bool(key) and key <= {c.lower() for c in columns}
 
+    def _types_of(self, feed: Feed) -> Mapping[str, str]:
+        return self._types.get(feed.source, {})
+
     def _telling(self, feed: Feed) -> tuple[str, ...]:
         """The columns that rows may be told apart by, as they come in the table: what tells them is among the first."""
         needed = {c.lower(): c for c in feed.columns}
-        types = self._types.get(feed.source, {}).items()
-        return tuple(needed[c] for c, kind in types if c in needed and _may_be_key(kind))
+        return tuple(needed[c] for c, kind in self._types_of(feed).items() if c in needed and _may_be_key(kind))
 
     def pin(self, relation: str, sql: str, *, few: bool | None = None) -> int:
         return self._pinned(relation, lambda name: self._engine.pin(name, sql, few=self.few if few is None else few))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ..algebra.clock import WATERMARK, Reading, read_by
 from ..algebra.kept import is_kept
@@ -13,6 +14,7 @@ from ..changes.additive import Own, adds_up
 from ..changes.apart import Apart
 from ..changes.change_plan import ChangePlan
 from ..changes.column_types import Types
+from ..changes.map_order import shows_order
 from ..changes.partials import Partials
 from ..changes.partners import of_groups_met
 from ..changes.plan import plan
@@ -100,6 +102,11 @@ class Seen:
         state = self.state
         model = self.model if state is None or source == state.table else state.alone.model
         return columns_read(model, source, self.catalog.tables[source].columns)
+
+    @cached_property
+    def in_order(self) -> frozenset[str]:
+        """The sources with maps of which the SELECT may show the order, which their change feeds do not tell."""
+        return shows_order(self.model.node, self.types) if self.model.node is not None else frozenset()
 
     @property
     def known_keys(self) -> SourceKeys:

@@ -33,7 +33,7 @@ from . import costs, problems
 from .apply import Applied, Applier, Dearer, NotHeld
 from .bytes_read import BytesRead
 from .columns_read import types_of
-from .content import after, content_of, printed, recorded
+from .content import after, content_of, printed, recorded, storable
 from .costs import Changed, Past
 from .decide import (
     Decision,
@@ -249,7 +249,7 @@ class Refresh:
             raise problems.may_not_be_rebuilt(reason, self.spec)
         if self.spec.refresh_mode is not RefreshMode.FULL:
             self._see_to_feeds()
-        query = self._content()
+        query = storable(self._content(), self.model.columns, self.engine)
         self.told_apart.check(query)
         instead = taking_its_place(self.spec, self.target)
         into = aside(self.spec.target) if instead else self.spec.target
@@ -270,6 +270,12 @@ class Refresh:
         )  # fmt: skip
 
     def _see_to_feeds(self) -> None:
+        for name in sorted(self.seen.in_order):
+            self.notes.append(
+                f"it shows in which order maps of {name} have their entries, which change feeds do not tell: every "
+                "refresh reads two of its versions whole. To read only what changed, sort them: "
+                "MAP_FROM_ENTRIES(ARRAY_SORT(MAP_ENTRIES(…))) in place of the map"
+            )
         for name in self.model.sources:
             state = self.catalog.delta(name)
             if state is None or state.has_change_feed:

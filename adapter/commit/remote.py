@@ -13,6 +13,10 @@ from .describe import DeltaState, in_full, look_up
 from .engine import DESCRIBE, SqlError, Table, Written, under
 from .history import commit_time, parse_actions
 
+PADDED = ("readSidePadding", " more fields")
+"""What is in the plan of a query that reads CHAR(n): a function of Spark's, which may be where its lists are cut short.
+To SQL alone the type of such a column is STRING."""
+
 Execute = Callable[[str], tuple[list[str], list[tuple[Any, ...]]]]
 """statement -> (column names, rows)"""
 
@@ -37,6 +41,10 @@ class SqlEngine:
 
     def columns(self, sql: str) -> Columns:
         return tuple((row[0], row[1]) for row in in_full(self, DESCRIBE + sql))
+
+    def pads(self, sql: str) -> bool:
+        plan = "\n".join(row[0] for row in self.rows(f"EXPLAIN {sql}"))
+        return any(sign in plan for sign in PADDED)
 
     def setting(self, name: str) -> str:
         value = self._execute(f"SET {name}", told=False)[1][0][1]

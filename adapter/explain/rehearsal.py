@@ -97,6 +97,9 @@ class NotingEngine:
     def columns(self, sql: str) -> Columns:
         return self._engine.columns(sql)
 
+    def pads(self, sql: str) -> bool:
+        return self._engine.pads(sql)
+
     def setting(self, name: str) -> str:
         return self._engine.setting(name)
 

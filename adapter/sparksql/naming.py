@@ -81,7 +81,7 @@ def _(node: Window) -> Title:
 
 @_said.register
 def _(node: Aggregate) -> Title:
-    if [name for name, _ in node.aggregates] == [WEIGHT]:
+    if [name for name, e in node.aggregates if not isinstance(e.tree, exp.AnyValue)] == [WEIGHT]:
         return Title("net_rows", "equal rows put together: copies that came, less copies that left")
     if not node.groups:
         return Title("total", "one row over all")

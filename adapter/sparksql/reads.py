@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
+from ..algebra.equal_values import of_several, told_by
 from ..algebra.nodes import Scan, Time
 from ..changes.derivation import Feed
 from ..dialect import ChangeFeed
@@ -60,15 +61,15 @@ def undated(scan: Scan) -> exp.Expression:
     return table(scan.source)
 
 
-def net_change(feed: Feed, span: Span) -> exp.Expression:
+def net_change(feed: Feed, span: Span, types: Mapping[str, str]) -> exp.Expression:
     """SELECT columns, weight: what really came (+) and left (-), whatever commits it took.
 
-    A row rewritten with equal values, or deleted and inserted again by a rebuild upstream, nets to nothing.
+    A row rewritten with the same values, or deleted and inserted again by a rebuild upstream, nets to nothing.
+    types: of the source's columns, in lower case.
     """
     weight = exp.Sum(this=_sign())
     tree = _of_feed(feed, span, weight)
-    if feed.columns:
-        tree.set("group", exp.Group(expressions=[exp.column(c, quoted=True) for c in feed.columns]))
+    _group(tree, {c: exp.column(c, quoted=True) for c in feed.columns}, types)
     tree.set("having", exp.Having(this=exp.NEQ(this=weight.copy(), expression=exp.Literal.number(0))))
     return tree
 
@@ -92,9 +93,26 @@ def _sign() -> exp.Expression:
     return exp.Case(ifs=[exp.If(this=arrived, true=exp.Literal.number(1))], default=exp.Literal.number(-1))
 
 
-def narrowed(relation: str, columns: tuple[str, ...]) -> exp.Expression:
+def _group(tree: exp.Select, columns: Mapping[str, exp.Expression], types: Mapping[str, str]) -> None:
+    """Puts rows that are the same in the columns, the first that the SELECT lists, together."""
+    several = of_several(columns, types)
+    listed: list[exp.Expression] = []
+    groups: list[exp.Expression] = []
+    for name, value in columns.items():
+        if name in several:
+            groups.extend(told_by(value, several[name]))
+            listed.append(exp.alias_(exp.AnyValue(this=value), name, quoted=True))
+        else:
+            groups.append(value)
+            listed.append(value.copy())
+    tree.set("expressions", [*listed, *tree.expressions[len(listed) :]])
+    if groups:
+        tree.set("group", exp.Group(expressions=groups))
+
+
+def narrowed(relation: str, columns: tuple[str, ...], types: Mapping[str, str]) -> exp.Expression:
     """The same from a relation that has more columns of it."""
-    return summed(exp.Select(expressions=[exp.Star()], from_=exp.From(this=table(relation))), columns)
+    return summed(exp.Select(expressions=[exp.Star()], from_=exp.From(this=table(relation))), columns, types)
 
 
 def turned(relation: str, column: str) -> exp.Expression:
@@ -114,7 +132,12 @@ def turned(relation: str, column: str) -> exp.Expression:
     return exp.Select(expressions=[any_of_them], from_=exp.From(this=found))
 
 
-def net_difference(feed: Feed, span: Span, read: Callable[[str, int], exp.Expression] = at_version) -> exp.Expression:
+def net_difference(
+    feed: Feed,
+    span: Span,
+    types: Mapping[str, str],
+    read: Callable[[str, int], exp.Expression] = at_version,
+) -> exp.Expression:
     """The same from two versions of a table that has no change feed: both are read whole."""
     sides = []
     for version, weight in ((span.after, 1), (span.before, -1)):
@@ -124,18 +147,17 @@ def net_difference(feed: Feed, span: Span, read: Callable[[str, int], exp.Expres
         side = exp.Select(expressions=[*listed, exp.alias_(literal, WEIGHT, quoted=True)])
         side.set("from_", exp.From(this=source))
         sides.append(side)
-    return summed(exp.Union(this=sides[0], expression=sides[1], distinct=False), feed.columns)
+    return summed(exp.Union(this=sides[0], expression=sides[1], distinct=False), feed.columns, types)
 
 
-def summed(signed: exp.Expression, columns: tuple[str, ...]) -> exp.Expression:
-    """Signed rows with equal ones put together; those whose weights cancel are gone."""
+def summed(signed: exp.Expression, columns: tuple[str, ...], types: Mapping[str, str]) -> exp.Expression:
+    """Signed rows with those put together that are the same; those whose weights cancel are gone."""
     alias = "signed"
     source = exp.Subquery(this=signed, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
     weight = exp.Sum(this=reference(alias, WEIGHT))
     listed = [reference(alias, c) for c in columns]
     tree = exp.Select(expressions=[*listed, exp.alias_(weight, WEIGHT, quoted=True)])
     tree.set("from_", exp.From(this=source))
-    if columns:
-        tree.set("group", exp.Group(expressions=[reference(alias, c) for c in columns]))
+    _group(tree, {c: reference(alias, c) for c in columns}, types)
     tree.set("having", exp.Having(this=exp.NEQ(this=weight.copy(), expression=exp.Literal.number(0))))
     return tree

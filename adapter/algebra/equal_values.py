@@ -1,0 +1,36 @@
+"""Values that are equal to GROUP BY and not the same to those who print them: 0.0 and -0.0, one map in two orders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from sqlglot import exp
+
+SEVERAL = re.compile(r"\b(float|double|map|collate)\b", re.IGNORECASE)
+"""In the name of a type, also of one that is nested in another: equal values need not be the same."""
+
+NUMBER = re.compile(r"float|double", re.IGNORECASE)
+
+
+def are_the_same(data_type: str) -> bool:
+    """Whether equal values of a type are one value, whatever is asked of it."""
+    return SEVERAL.search(data_type) is None
+
+
+def of_several(columns: Iterable[str], types: Mapping[str, str]) -> dict[str, str]:
+    """Column -> its type, of those with values that are equal and not the same. types: by names in lower case."""
+    found = ((c, types.get(c.lower(), "")) for c in columns)
+    return {c: t for c, t in found if not are_the_same(t)}
+
+
+def told_by(value: exp.Expression, data_type: str) -> tuple[exp.Expression, exp.Expression]:
+    """What values of such a type are to be grouped by, so that those of a group are the same. Which they are, ANY_VALUE
+    says: what it groups by, Spark shows as one of the values that are equal to it."""
+    text = exp.cast(value.copy(), "string")
+    if not NUMBER.fullmatch(data_type):
+        # Of a map that it groups by, Spark sorts the entries, wherever that very expression stands.
+        return exp.Coalesce(this=value.copy(), expressions=[]), text
+    # Only zeros are printed, which takes long.
+    zero = exp.EQ(this=value.copy(), expression=exp.Literal.number(0))
+    return value.copy(), exp.and_(zero, exp.EQ(this=text, expression=exp.Literal.string("-0.0")), copy=False)
