@@ -9,6 +9,7 @@ import pytest
 
 from dbt_spark_dynamic.commit import look
 from dbt_spark_dynamic.commit.outcome import Code
+from integration_tests.conftest import DbtProject
 from integration_tests.maintained import Maintained, sql_engine
 
 FED = "USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
@@ -88,6 +89,20 @@ def test_a_char_is_kept_as_the_string_that_is_read(maintained: Maintained) -> No
     maintained.sql("UPDATE codes SET c = 'x'")
     assert maintained.refresh("m").code is Code.INCREMENTAL
     assert maintained.rows("m") == [("x  ",), ("x",)]
+
+
+def test_the_versions_of_a_char(dbt_project: DbtProject) -> None:
+    schema = dbt_project.schema
+    dbt_project.sql(f"CREATE TABLE codes (k CHAR(3), c CHAR(3)) {FED}")
+    dbt_project.sql("INSERT INTO codes VALUES ('a', 'x'), ('b', 'y')")
+    checked = {"unique_key": "k", "strategy": "check", "check_cols": ["c"]}
+    dbt_project.model("versions", f"select k, c from {schema}.codes", materialized="versioned_table", **checked)
+    dbt_project.dbt("run")
+    dbt_project.sql("UPDATE codes SET c = 'xyz' WHERE k LIKE 'a%'")
+    dbt_project.dbt("run")
+    assert dbt_project.responses()["versions"]["code"] == "INCREMENTAL"
+    shown = dbt_project.sql("SELECT k, c, dbt_valid_to IS NULL FROM versions ORDER BY 1, 2")
+    assert [tuple(r) for r in shown] == [("a  ", "x  ", False), ("a  ", "xyz", True), ("b  ", "y  ", True)]
 
 
 def test_the_order_of_large_maps(maintained: Maintained) -> None:

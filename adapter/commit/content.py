@@ -47,8 +47,8 @@ def storable(query: str, columns: Columns, engine: Engine) -> str:
     """The same rows, of which a table can be made that Delta merges into: not one with a column of CHAR(n), as CREATE
     TABLE AS would give it, because the padding that Spark puts over such a column is more than MERGE knows of.
 
-    columns: of the query."""
-    return unpadded(query, columns) if has_text(columns) and engine.pads(query) else query
+    columns: of the SELECT, to which the query may add some."""
+    return unpadded(query, engine.columns(query)) if has_text(columns) and engine.pads(query) else query
 
 
 def printed(content: Node, seen: Seen, engine: Engine, measure: Measure) -> str:
