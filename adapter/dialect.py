@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from sqlglot import ErrorLevel, exp
 from sqlglot.dialects.spark import Spark
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.helper import seq_get
 from sqlglot.optimizer.simplify import simplify
 from sqlglot.tokens import TokenType
@@ -123,6 +123,10 @@ class DeltaSpark(Spark):
             **{name.upper(): _as_written(name) for name in AS_WRITTEN},
         }
 
+        # `v:a.b[0]`, of a VARIANT.
+        COLON_IS_VARIANT_EXTRACT = True
+        COLON_CHAIN_IS_SINGLE_EXTRACT = False
+
         STATEMENT_PARSERS = {
             **Spark.Parser.STATEMENT_PARSERS,
             TokenType.TABLE: lambda self: self._parse_pipe_syntax_query(
@@ -201,11 +205,13 @@ def parse(sql: str) -> exp.Expression:
 
 def _as_spark_means(node: exp.Expression) -> exp.Expression | None:
     """`ANY(x)` is an aggregate, except beside a comparison; what is listed without a delimiter has none between;
-    LIMIT ALL is none, and any other a number; what stands behind a query in parentheses is that query's."""
+    LIMIT ALL is none, and any other a number; `v:a` is a call; what stands behind a query in parentheses is its own."""
     if isinstance(node, exp.Subquery) and any(node.args.get(c) for c in BEHIND):
         _take_in(node)
     if isinstance(node, exp.Any) and not isinstance(node.parent, exp.Binary):
         return exp.LogicalOr(this=node.this.unnest())
+    if isinstance(node, exp.JSONExtract) and node.args.get("variant_extract"):
+        return _of_variant(node)
     if isinstance(node, exp.GroupConcat) and node.args.get("separator") is None:
         node.set("separator", exp.Literal.string(""))
     if isinstance(node, exp.Limit | exp.Offset):
@@ -214,6 +220,24 @@ def _as_spark_means(node: exp.Expression) -> exp.Expression | None:
         if not isinstance(node.expression, exp.Literal):
             node.set("expression", simplify(node.expression))
     return node
+
+
+def _of_variant(extract: exp.JSONExtract) -> exp.Expression:
+    """`v:a` is what VARIANT_GET finds in v. Raises SqlglotError for a path that it does not know."""
+    path, value = "$", extract.this
+    for part in extract.expression.expressions[1:]:
+        name = part.this
+        if isinstance(part, exp.JSONPathKey) and isinstance(name, str):
+            quote = '"' if "'" in name else "'"
+            path += f"[{quote}{name}{quote}]" if part.args.get("quoted") else f".{name}"
+        elif isinstance(part, exp.JSONPathSubscript) and isinstance(name, int):
+            path += f"[{name}]"
+        else:
+            raise ParseError(f"a part of a path in a VARIANT that is no name and no number: {extract.sql()}")
+    if isinstance(value, exp.JSONExtract) and value.args.get("variant_extract"):
+        value = _of_variant(value)
+    asked = [value, exp.Literal.string(path), exp.Literal.string("variant")]
+    return exp.Anonymous(this="VARIANT_GET", expressions=asked)
 
 
 BEHIND = ("order", "limit", "offset")

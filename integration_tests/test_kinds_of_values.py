@@ -126,6 +126,62 @@ def test_the_order_of_large_maps(maintained: Maintained) -> None:
     assert [tuple(r) for r in maintained.sql(told)] != [(2, maintained.rows("shown")[1][1])]
 
 
+VARIANTS = {
+    "paths": "SELECT k, v:a::int AS a, v:b['x y'][0]::string AS x, VARIANT_GET(v, '$.a', 'int') AS again FROM t",
+    "groups": "SELECT k, COUNT(*) AS n, MAX(v:a::int) AS a FROM t WHERE v IS NOT NULL GROUP BY k",
+    "types": "SELECT k, TO_JSON(v) AS v, SCHEMA_OF_VARIANT(v) AS of, CAST(s AS STRING) AS s FROM t",
+    "asked": "SELECT d.k, d.n FROM d WHERE EXISTS (SELECT 1 FROM t WHERE t.k = d.k AND t.v:a::int = d.n)",
+    "latest": """SELECT k, at, v FROM (
+        SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY at DESC, TO_JSON(v)) AS r FROM t) WHERE r = 1""",
+}
+CHANGES_OF_VARIANTS = (
+    # The first is written like what was there, and of another type.
+    """UPDATE t SET v = PARSE_JSON('"2024-01-01"') WHERE k = 3""",
+    """INSERT INTO t SELECT 4, 1, PARSE_JSON('{"a": 4, "b": {"x y": ["z"]}}'), NULL""",
+    "DELETE FROM t WHERE k = 2 AND at = 1",
+    """UPDATE t SET v = PARSE_JSON('{"a": 2}'), s = NAMED_STRUCT('v', PARSE_JSON('null'), 'n', 2) WHERE k = 1""",
+)
+
+
+@pytest.mark.parametrize("by_sql", [False, pytest.param(True, marks=pytest.mark.thorough)])
+def test_models_read_variants(maintained: Maintained, *, by_sql: bool) -> None:
+    if by_sql:
+        maintained.wrap = lambda _: sql_engine(maintained.session, maintained.statements.append)
+    maintained.sql(f"CREATE TABLE t (k INT, at INT, v VARIANT, s STRUCT<v: VARIANT, n: INT>) {FED}")
+    maintained.sql(f"CREATE TABLE d (k INT, n INT) {FED}")
+    maintained.sql("INSERT INTO d VALUES (1, 1), (2, 2), (4, 4)")
+    maintained.sql("""INSERT INTO t
+        SELECT 1, 1, PARSE_JSON('{"a": 1}'), STRUCT(PARSE_JSON('[1]'), 1) UNION ALL SELECT 1, 2, NULL, NULL
+        UNION ALL SELECT 2, 1, PARSE_JSON('{"a": 2}'), NULL UNION ALL SELECT 2, 2, PARSE_JSON('{"a": 2}'), NULL
+        UNION ALL SELECT 3, 1, DATE '2024-01-01'::variant, NULL""")
+    for name, sql in VARIANTS.items():
+        maintained.refresh(name, sql=sql)
+    for some in (CHANGES_OF_VARIANTS[:1], CHANGES_OF_VARIANTS[1:]):
+        for statement in some:
+            maintained.sql(statement)
+        for name, sql in VARIANTS.items():
+            outcome = maintained.refresh(name)
+            assert outcome.code in (Code.INCREMENTAL, Code.NO_CHANGE), f"{name}: {outcome.reason}"
+            texts = "k, at, TO_JSON(v), SCHEMA_OF_VARIANT(v)" if name == "latest" else "*"
+            table, query = f"SELECT {texts} FROM {name}", f"SELECT {texts} FROM ({sql})"
+            assert sorted(map(repr, maintained.sql(table))) == sorted(map(repr, maintained.sql(query))), name
+
+
+def test_a_variant_that_is_shown_is_appended_and_set_by_key(maintained: Maintained) -> None:
+    maintained.sql(f"CREATE TABLE t (k INT, v VARIANT) {FED}")
+    maintained.sql("""INSERT INTO t SELECT 1, PARSE_JSON('{"a": 1}')""")
+    maintained.refresh("m", sql="SELECT k, v FROM t", unique_key=("k",))
+    for statement, technique in (
+        ("""INSERT INTO t SELECT 2, PARSE_JSON('{"a": 2}')""", "append"),
+        ("""UPDATE t SET v = PARSE_JSON('"1"') WHERE k = 1""", "merge"),
+        ("UPDATE t SET v = 1::variant WHERE k = 1", "merge"),
+    ):
+        maintained.sql(statement)
+        assert maintained.refresh("m", unique_key=("k",)).technique == technique
+        shown = "SELECT k, TO_JSON(v), SCHEMA_OF_VARIANT(v) FROM {} ORDER BY k"
+        assert maintained.sql(shown.format("m")) == maintained.sql(shown.format("t"))
+
+
 def _map(keys: str) -> str:
     entries = ", ".join(f"'{key}', {i}" for i, key in enumerate(keys))
     return f"MAP({entries})"

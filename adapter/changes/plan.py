@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from ..algebra.emission import Emission
+from ..algebra.equal_values import ungrouped
 from ..algebra.expressions import columns
 from ..algebra.kept import is_kept, joined_once, key_of_joined
 from ..algebra.keys import SourceKeys, unique_key
@@ -16,7 +17,7 @@ from .affected import affected
 from .chains import Chaining
 from .change_plan import ChangePlan, Shape
 from .check import check
-from .column_types import Types
+from .column_types import Types, types_of
 from .derivation import CHANGE, ROWS, Binding, Derivation, at, net, nothing
 from .differentiate import change
 from .emitted import emitted_plan
@@ -87,7 +88,8 @@ def plan(
     elif by_key and key and _keyed(model, key):
         plan_ = _upsert(model, key, d, tidy)
     else:
-        result = Binding(CHANGE, net(tidy(change(model, d))), "net change of the result")
+        signed = net(tidy(change(model, d)), ungrouped(types_of(model, d.types)))
+        result = Binding(CHANGE, signed, "net change of the result")
         plan_ = ChangePlan((), (), result, Shape.SIGNED, key, None)
     return check(_gathered(plan_, d, tidy))
 

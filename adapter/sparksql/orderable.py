@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from ..algebra.nested import rebuilt
 from ..dialect import DIALECT
-from .nested import rebuilt
 
 
 def orderable(value: str, data_type: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from ..algebra.nested import rebuilt
 from ..dialect import DIALECT
 from ..reading.relations import Columns
-from .nested import rebuilt
 from .statements import quoted
 
 TEXT = "string"

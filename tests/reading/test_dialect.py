@@ -20,6 +20,9 @@ from tests.reading.test_reading import EVENTS, Events
         ("array_size(x)", "ARRAY_SIZE(x)"),
         ("to_char(x, '9.9')", "TO_CHAR(x, '9.9')"),
         ("parse_json(x)", "PARSE_JSON(x)"),
+        ("x:a.b[0]::int", r"CAST(VARIANT_GET(x, '$.a.b[0]', 'variant') AS INT)"),
+        ("x:['a b']", r"VARIANT_GET(x, '$[\'a b\']', 'variant')"),
+        ("t.x:a:b", "VARIANT_GET(VARIANT_GET(t.x, '$.a', 'variant'), '$.b', 'variant')"),
         ("get_json_object(x, 'a')", "GET_JSON_OBJECT(x, 'a')"),
         ("'it''s'", r"'it\'s'"),
         ("'a' 'b'", "CONCAT('a', 'b')"),
@@ -45,6 +48,12 @@ def test_what_spark_refuses_when_it_is_printed_again_is_recomputed() -> None:
     model = compile_model("SELECT id FROM events UNION SELECT 1", EVENTS[:1], Events(), refused)
     assert model.refusal is not None
     assert "DATATYPE_MISMATCH" in model.refusal.reason
+
+
+def test_a_path_in_a_variant_that_is_not_known_is_recomputed() -> None:
+    model = compile_model("SELECT id:a[*] AS id FROM events", EVENTS[:1], Events(), lambda sql: EVENTS[:1])
+    assert model.refusal is not None
+    assert "no name and no number" in model.refusal.reason
 
 
 def test_what_cannot_be_printed_is_recomputed() -> None:
