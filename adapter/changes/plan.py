@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from ..algebra.emission import Emission
@@ -88,10 +88,15 @@ def plan(
     elif by_key and key and _keyed(model, key):
         plan_ = _upsert(model, key, d, tidy)
     else:
-        signed = net(tidy(change(model, d)), ungrouped(types_of(model, d.types)))
+        signed = net(tidy(change(model, d)), _ungrouped(model, d))
         result = Binding(CHANGE, signed, "net change of the result")
         plan_ = ChangePlan((), (), result, Shape.SIGNED, key, None)
     return check(_gathered(plan_, d, tidy))
+
+
+def _ungrouped(model: Node, d: Derivation) -> Mapping[str, str]:
+    """The columns of the result that GROUP BY does not take, with their types, as far as they are known."""
+    return ungrouped(types_of(model, d.types)) if any(map(ungrouped, d.types.values())) else {}
 
 
 def _upsert(model: Node, key: tuple[str, ...], d: Derivation, tidy) -> ChangePlan:
