@@ -93,7 +93,7 @@ def _maintained(seen: Seen, entry: Entry, spec: Spec, engine: Engine) -> Decisio
         if isinstance(found, Lost):
             return Decision(Code.RECOMPUTE, accepted(found, spec, seen))
         if found is not None:
-            changes[name] = found if name not in seen.in_order else replace(found, feed=False)
+            changes[name] = found if name not in seen.maps_in_order else replace(found, feed=False)
     moved = seen.clock != entry.clock
     if not changes and not moved:
         return Decision(Code.NO_CHANGE)

@@ -104,7 +104,7 @@ class Seen:
         return columns_read(model, source, self.catalog.tables[source].columns)
 
     @cached_property
-    def in_order(self) -> frozenset[str]:
+    def maps_in_order(self) -> frozenset[str]:
         """The sources with maps of which the SELECT may show the order, which their change feeds do not tell."""
         return shows_order(self.model.node, self.types) if self.model.node is not None else frozenset()
 

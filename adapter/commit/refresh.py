@@ -270,7 +270,7 @@ class Refresh:
         )  # fmt: skip
 
     def _see_to_feeds(self) -> None:
-        for name in sorted(self.seen.in_order):
+        for name in sorted(self.seen.maps_in_order):
             self.notes.append(
                 f"it shows in which order maps of {name} have their entries, which change feeds do not tell: every "
                 "refresh reads two of its versions whole. To read only what changed, sort them: "

@@ -173,6 +173,8 @@ class Journal(Refresh):
         scan, change = _plain(self.model.node), next(iter(changes.values()), None)
         by_commit = self.keeping.kind is Changelog.CHANGES and change is not None and change.feed and not self.clock
         if scan is None or change is None or not by_commit:
+            if scan is not None and change is not None and scan.source in self.seen.maps_in_order:
+                self.notes.append(_untold(scan.source, change.span, "does not tell in which order maps are"))
             return super()._incremental(entry, changes, clock_moved=clock_moved)
         news = self._by_commit(scan.source, change.span)
         new = self._entry("", None, entry.generation, entry.sequence + 1, self._base(), change.rows)
@@ -181,7 +183,7 @@ class Journal(Refresh):
         except SqlError as error:
             if not has_no_feed(error):
                 raise
-            self.notes.append(_untold(scan.source, change.span))
+            self.notes.append(_untold(scan.source, change.span, "cannot be read"))
             compared = {scan.source: replace(change, feed=False)}
             return super()._incremental(entry, compared, clock_moved=clock_moved)
         try:
@@ -230,10 +232,11 @@ def _plain(node: Node | None) -> Scan | None:
     return node if isinstance(node, Scan) else None
 
 
-def _untold(source: str, span: Span) -> str:
+def _untold(source: str, span: Span, why: str) -> str:
+    """why: what is wrong with its change feed."""
     return (
         f"what changed in {source} after its version {span.before} was found by comparing that with its version "
-        f"{span.after}, because its change feed cannot be read: versions in between are not in the history"
+        f"{span.after}, because its change feed {why}: versions in between are not in the history"
     )
 
 
