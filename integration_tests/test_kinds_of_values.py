@@ -130,6 +130,8 @@ VARIANTS = {
     "paths": "SELECT k, v:a::int AS a, v:b['x y'][0]::string AS x, VARIANT_GET(v, '$.a', 'int') AS again FROM t",
     "groups": "SELECT k, COUNT(*) AS n, MAX(v:a::int) AS a FROM t WHERE v IS NOT NULL GROUP BY k",
     "types": "SELECT k, TO_JSON(v) AS v, SCHEMA_OF_VARIANT(v) AS of, CAST(s AS STRING) AS s FROM t",
+    "each": "SELECT t.k, x.key, x.value::string AS of FROM t, LATERAL variant_explode(t.v) AS x",
+    "each_or_none": "SELECT t.k, d.n, x.key FROM t, LATERAL variant_explode_outer(t.v) AS x JOIN d ON d.k = t.k",
     "asked": "SELECT d.k, d.n FROM d WHERE EXISTS (SELECT 1 FROM t WHERE t.k = d.k AND t.v:a::int = d.n)",
     "latest": """SELECT k, at, v FROM (
         SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY at DESC, TO_JSON(v)) AS r FROM t) WHERE r = 1""",

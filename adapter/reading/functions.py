@@ -34,7 +34,12 @@ WINDOW, SESSION = "window", "session_window"
 TIME_WINDOWS = frozenset((WINDOW, SESSION))
 """Of which Spark makes rows, and no value of a row that a join could compare."""
 
-GENERATORS = frozenset("explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split())
+IN_FROM = frozenset(("variant_explode", "variant_explode_outer"))
+"""Of what makes many rows from one, what can stand in FROM alone, behind LATERAL."""
+
+GENERATORS = IN_FROM.union(
+    "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split()
+)
 """Many rows from one."""
 
 MAINTAINED_AGGREGATES: tuple[type[exp.Expression], ...] = (

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from ..algebra.expressions import FALSE, Expr, cast, integer
 from ..algebra.nodes import Filter, Generate, Node, Project, Unit
-from .functions import GENERATORS, spark_name
+from .functions import GENERATORS, IN_FROM, spark_name
 from .refuse import refuse
 from .relations import Typer
 from .scalars import scalar
@@ -61,6 +61,8 @@ def width(node: Node, call: exp.Expression, typer: Typer) -> tuple[str, ...]:
         if not rows:
             raise refuse("stack()", "has a number of rows that is not written out", call)
         return tuple(f"col{i}" for i in range(-(-(len(read) - 1) // rows)))
+    if name in IN_FROM:
+        return "pos", "key", "value"
     (of,) = typer(Project(node, (("of", Expr.of(read[0])),)))
     if name.startswith("inline"):
         return fields(of)

@@ -177,6 +177,12 @@ class Lowering:
         always = condition is None or (isinstance(condition, exp.Boolean) and condition.this)
         if JOINS.get((side, kind)) not in (JoinKind.INNER, JoinKind.LEFT) or side in ("RIGHT", "FULL"):
             raise refuse(f"{side} {kind} JOIN LATERAL".replace("  ", " "), "has no law of change here yet", join)
+        if side and condition is None:
+            # Rows of which nothing is made are lost in Spark 4.2, without a word.
+            raise refuse(
+                "a LEFT JOIN LATERAL of a generator", "has no condition, which Spark takes for an inner join", join,
+                "add ON TRUE, or write LATERAL VIEW OUTER",
+            )  # fmt: skip
         if side and not always:
             raise refuse("a LEFT JOIN LATERAL of a generator", "has a condition", join, "write it as a subquery")
         self._only(join, {"this", "on", "kind", "side", "hint"}, "a JOIN LATERAL")

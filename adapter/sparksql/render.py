@@ -34,6 +34,7 @@ from ..algebra.nodes import (
 )
 from ..algebra.transform import rebuild
 from ..names import free_name
+from ..reading.functions import IN_FROM, spark_name
 from .naming import Title, term, title
 
 TableOf = Callable[[Scan], exp.Expression]
@@ -265,14 +266,18 @@ class Renderer:
 
     @_block.register
     def _(self, node: Generate) -> Block:
-        block = self._open(node.child)
+        in_from = spark_name(node.call.tree) in IN_FROM
+        block = self._joinable(node.child) if in_from else self._open(node.child)
         if block.source is None:
             block = self._over(block.select(), node.child)
         alias = self._alias("made")
         call = block.expression(node.call)
         names = [exp.to_identifier(n, quoted=True) for n in node.made]
         shown = exp.TableAlias(this=exp.to_identifier(alias, quoted=True), columns=names)
-        block.laterals.append(exp.Lateral(this=call, view=True, outer=node.outer or None, alias=shown))
+        if in_from:
+            block.joins.append(exp.Join(this=exp.Lateral(this=call, alias=shown), kind="CROSS"))
+        else:
+            block.laterals.append(exp.Lateral(this=call, view=True, outer=node.outer or None, alias=shown))
         block.columns = {**block.columns, **{n: reference(alias, n) for n in node.made}}
         return block
 
