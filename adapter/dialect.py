@@ -156,6 +156,8 @@ class DeltaSpark(Spark):
                 join.set("on", self._parse_disjunction())
                 join.set("kind", None)
                 join.meta[SPAN] = (comma.start, comma.end + 1)
+            if join is not None and join.side and self._prev.token_type is not TokenType.TRUE:
+                _without_on_true(join)
             return join
 
     class Generator(Spark.Generator):
@@ -171,6 +173,13 @@ class DeltaSpark(Spark):
                 + (f" AS {self.sql(e, 'alias')}" if e.args.get("alias") else "")
             ),
         }
+
+
+def _without_on_true(join: exp.Join) -> None:
+    """Takes back the ON TRUE that sqlglot adds to a join of a generator: without it, Spark makes another join."""
+    on = join.args.get("on")
+    if isinstance(join.this, exp.Lateral) and not isinstance(join.this.this, exp.Subquery) and on == exp.true():
+        join.set("on", None)
 
 
 def _refuse_compiled_sqlglot() -> None:

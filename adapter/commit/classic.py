@@ -26,6 +26,9 @@ FEW = 5_000
 
 MATERIALIZE = "spark.databricks.delta.merge.materializeSource"
 
+LITERALS = "LocalTableScan"
+"""What Spark calls a plan whose rows it has made when it was planned: to take them is no job."""
+
 FIRST_PARTITIONS = "spark.sql.limit.initialNumPartitions"
 
 STALENESS = "spark.databricks.delta.stalenessLimit"
@@ -381,9 +384,12 @@ class ClassicEngine:
     def _pin_few(self, name: str, frame: Any, most: int | None) -> int | None:
         """Rows as Spark has them. As Java's values, strings that are no UTF-8, the order of a map and the days that its
         calendar leaves out would be lost."""
+        plan = frame._jdf.queryExecution().executedPlan()
+        if plan.nodeName() != LITERALS:
+            plan = self._leaf(frame).queryExecution().executedPlan()
         # Spark would look at one partition, then at four more, and so on: one job over all of them is quicker.
         with self._under({FIRST_PARTITIONS: "1000000"}):
-            found = self._leaf(frame).queryExecution().executedPlan().executeTake(FEW + 1)
+            found = plan.executeTake(FEW + 1)
         if (rows := len(found)) > FEW:
             return self._pin_many(name, frame, most)
         columns = self._java("org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(frame._jdf.schema())
