@@ -11,11 +11,12 @@ from sqlglot import exp
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Node, expressions, scans, walk
 from ..dialect import DIALECT
+from ..reading.functions import spark_name
 from .column_types import Types, type_of
 
 MAP = "map<"
 
-LISTED = ("MAP_KEYS", "MAP_VALUES", "MAP_ENTRIES")
+LISTED = ("map_keys", "map_values", "map_entries")
 """Functions that make a list of a map, in its order."""
 
 INDIFFERENT = (exp.ArraySize, exp.MapContainsKey, exp.Is, exp.Count, exp.Explode, exp.ArraySort, exp.ArrayContains)
@@ -66,12 +67,6 @@ def _is_indifferent(parent: exp.Expression | None, value: exp.Expression, data_t
     if parent is None or several:
         # What is made of it may have maps within.
         return False
-    if _name(parent) in LISTED and parent.parent is not None:
+    if isinstance(parent, exp.Func) and spark_name(parent) in LISTED and parent.parent is not None:
         value, parent = parent, parent.parent
     return type(parent) in INDIFFERENT and parent.this is value
-
-
-def _name(call: exp.Expression) -> str:
-    if isinstance(call, exp.Anonymous):
-        return call.name.upper()
-    return call.sql_name() if isinstance(call, exp.Func) else ""

@@ -68,21 +68,22 @@ def net_change(feed: Feed, span: Span, types: Mapping[str, str]) -> exp.Expressi
     types: of the source's columns, in lower case.
     """
     weight = exp.Sum(this=_sign())
-    tree = _of_feed(feed, span, weight)
-    _group(tree, {c: exp.column(c, quoted=True) for c in feed.columns}, types)
+    listed, groups = _grouped({c: exp.column(c, quoted=True) for c in feed.columns}, types)
+    tree = _of_feed(feed, span, listed, weight)
+    tree.set("group", groups)
     tree.set("having", exp.Having(this=exp.NEQ(this=weight.copy(), expression=exp.Literal.number(0))))
     return tree
 
 
 def every_change(feed: Feed, span: Span) -> exp.Expression:
     """SELECT columns, weight: each row as often as it came (1) and left (-1), in a weight of the type of a net one."""
-    return _of_feed(feed, span, exp.cast(_sign(), "bigint"))
+    listed = [exp.column(c, quoted=True) for c in feed.columns]
+    return _of_feed(feed, span, listed, exp.cast(_sign(), "bigint"))
 
 
-def _of_feed(feed: Feed, span: Span, weight: exp.Expression) -> exp.Select:
+def _of_feed(feed: Feed, span: Span, listed: list[exp.Expression], weight: exp.Expression) -> exp.Select:
     # Delta's feed begins at the version after the one that was consumed.
     source = ChangeFeed(this=table(feed.source), start=span.before + 1, end=span.after)
-    listed = [exp.column(c, quoted=True) for c in feed.columns]
     tree = exp.Select(expressions=[*listed, exp.alias_(weight, WEIGHT, quoted=True)])
     tree.set("from_", exp.From(this=source))
     return tree
@@ -93,8 +94,10 @@ def _sign() -> exp.Expression:
     return exp.Case(ifs=[exp.If(this=arrived, true=exp.Literal.number(1))], default=exp.Literal.number(-1))
 
 
-def _group(tree: exp.Select, columns: Mapping[str, exp.Expression], types: Mapping[str, str]) -> None:
-    """Puts rows that are the same in the columns, the first that the SELECT lists, together."""
+def _grouped(
+    columns: Mapping[str, exp.Expression], types: Mapping[str, str]
+) -> tuple[list[exp.Expression], exp.Group | None]:
+    """(the columns, GROUP BY) of a SELECT that puts rows together that are the same in them."""
     several = of_several(columns, types)
     listed: list[exp.Expression] = []
     groups: list[exp.Expression] = []
@@ -105,9 +108,7 @@ def _group(tree: exp.Select, columns: Mapping[str, exp.Expression], types: Mappi
         else:
             groups.append(value)
             listed.append(value.copy())
-    tree.set("expressions", [*listed, *tree.expressions[len(listed) :]])
-    if groups:
-        tree.set("group", exp.Group(expressions=groups))
+    return listed, exp.Group(expressions=groups) if groups else None
 
 
 def narrowed(relation: str, columns: tuple[str, ...], types: Mapping[str, str]) -> exp.Expression:
@@ -155,9 +156,9 @@ def summed(signed: exp.Expression, columns: tuple[str, ...], types: Mapping[str,
     alias = "signed"
     source = exp.Subquery(this=signed, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
     weight = exp.Sum(this=reference(alias, WEIGHT))
-    listed = [reference(alias, c) for c in columns]
+    listed, groups = _grouped({c: reference(alias, c) for c in columns}, types)
     tree = exp.Select(expressions=[*listed, exp.alias_(weight, WEIGHT, quoted=True)])
     tree.set("from_", exp.From(this=source))
-    _group(tree, {c: reference(alias, c) for c in columns}, types)
+    tree.set("group", groups)
     tree.set("having", exp.Having(this=exp.NEQ(this=weight.copy(), expression=exp.Literal.number(0))))
     return tree
