@@ -40,7 +40,7 @@ def told_by(value: exp.Expression, data_type: str) -> tuple[exp.Expression, ...]
     says: what it groups by, Spark shows as one of the values that are equal to it."""
     text = exp.cast(value.copy(), "string")
     if VARIANT.search(data_type):
-        told = rebuilt(print_sql(value), exp.DataType.build(data_type, dialect=DIALECT), "variant", _of_variant)
+        told = rebuilt(print_sql(value), exp.DataType.build(data_type, dialect=DIALECT), ("variant",), said_of)
         by = parse_expression(told)
         return (by, text) if SEVERAL.search(VARIANT.sub("", data_type)) else (by,)
     if not NUMBER.fullmatch(data_type):
@@ -51,6 +51,6 @@ def told_by(value: exp.Expression, data_type: str) -> tuple[exp.Expression, ...]
     return value.copy(), exp.and_(zero, exp.EQ(this=text, expression=exp.Literal.string("-0.0")), copy=False)
 
 
-def _of_variant(value: str, *_: object) -> str:
-    """What it says, and of which types: 1 and '1' are written alike, as are a date and its text."""
-    return f"STRUCT(TO_JSON({value}), SCHEMA_OF_VARIANT({value}))"
+def said_of(variant: str, *_: object) -> str:
+    """What a VARIANT says, and of which types: 1 and '1' are written alike, as are a date and its text."""
+    return f"STRUCT(TO_JSON({variant}), SCHEMA_OF_VARIANT({variant}))"

@@ -17,7 +17,7 @@ from .affected import affected
 from .chains import Chaining
 from .change_plan import ChangePlan, Shape
 from .check import check
-from .column_types import Types, types_of
+from .column_types import Types
 from .derivation import CHANGE, ROWS, Binding, Derivation, at, net, nothing
 from .differentiate import change
 from .emitted import emitted_plan
@@ -44,6 +44,7 @@ def plan(
     emission: Emission | None = None,
     large: Collection[str] = (),
     types: Types | None = None,
+    shown: Mapping[str, str] | None = None,
     partials: Partials | None = None,
     held: bool = False,
     grown: frozenset[str] = frozenset(),
@@ -57,10 +58,10 @@ def plan(
     by_key=False: as signed rows even where a key is known; declared: the key that rows are merged by, needed where the
     model keeps the results of joins. simplified=False keeps what the laws give, for the tests that compare the two.
     emission: when the results of its windows are made, for which its own table is read. large: sources of which what is
-    asked for at both times is read once; types: as in `Derivation`. partials: what the model is made of, where the
-    ledger is to keep that; held: whether it does already. grown: of the sources that changed, those
-    that no row left; few: whether so few rows changed that chains of joins begin at them. whole: the same rows of a
-    relation, made in a way that takes less where all of them are made.
+    asked for at both times is read once; types: as in `Derivation`; shown: of the model's own columns. partials: what
+    the model is made of, where the ledger is to keep that; held: whether it does already. grown: of the sources that
+    changed, those that no row left; few: whether so few rows changed that chains of joins begin at them. whole: the
+    same rows of a relation, made in a way that takes less where all of them are made.
     """
     d = Derivation(model, changed, frozenset(large), types or {}, grown, few)
     key = unique_key(model, keys)
@@ -88,15 +89,10 @@ def plan(
     elif by_key and key and _keyed(model, key):
         plan_ = _upsert(model, key, d, tidy)
     else:
-        signed = net(tidy(change(model, d)), _ungrouped(model, d))
+        signed = net(tidy(change(model, d)), ungrouped({c.lower(): t for c, t in (shown or {}).items()}))
         result = Binding(CHANGE, signed, "net change of the result")
         plan_ = ChangePlan((), (), result, Shape.SIGNED, key, None)
     return check(_gathered(plan_, d, tidy))
-
-
-def _ungrouped(model: Node, d: Derivation) -> Mapping[str, str]:
-    """The columns of the result that GROUP BY does not take, with their types, as far as they are known."""
-    return ungrouped(types_of(model, d.types)) if any(map(ungrouped, d.types.values())) else {}
 
 
 def _upsert(model: Node, key: tuple[str, ...], d: Derivation, tidy) -> ChangePlan:

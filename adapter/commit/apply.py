@@ -341,7 +341,7 @@ class Applier:
             return self.engine.pin(pins[-1], text, few=False)
 
         try:
-            rows = pin("result_change", sql.difference(query, self.held(), self.names))
+            rows = pin("result_change", sql.difference(query, self.held(), self.columns))
             return self._signed(rows, pin)
         finally:
             for name in reversed(pins):

@@ -151,6 +151,7 @@ class Seen:
             emission=self.model.emission,
             large=frozenset(name for name, t in self.catalog.tables.items() if is_large(t)),
             types=self.types,
+            shown=dict(self.model.columns),
             partials=self.partials,
             held=self.held is not None,
             grown=grown,

@@ -379,12 +379,12 @@ def is_unplanned(error: SqlError) -> bool:
 
 def countable(data_type: str) -> bool:
     """Whether rows with values of a type can be told apart, and so counted."""
-    return not _has(data_type, "variant|interval")
+    return not _has(data_type, "interval")
 
 
 def comparable(data_type: str) -> bool:
     """Whether values of a type can be compared, so that rows of it can be matched."""
-    return countable(data_type) and not _has(data_type, "map")
+    return countable(data_type) and not _has(data_type, "map|variant")
 
 
 def _has(data_type: str, kinds: str) -> bool:

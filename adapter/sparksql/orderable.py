@@ -1,23 +1,32 @@
 """Values of any type as values that can be compared. Spark groups by maps but compares none, in whatever they are
-nested: in their place stand their entries, sorted."""
+nested: in their place stand their entries, sorted. VARIANTs it does not even group by: there stands what they say."""
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
+from ..algebra.equal_values import said_of
 from ..algebra.nested import rebuilt
 from ..dialect import DIALECT
+
+KINDS = ("map", "variant")
+
+ONE = re.compile(rf"\b({'|'.join(KINDS)})\b", re.IGNORECASE)
 
 
 def orderable(value: str, data_type: str) -> str:
     """An expression that is equal for equal values, and for no others. value: an expression of that type."""
-    if "map<" not in data_type.lower():
+    if ONE.search(data_type) is None:
         return value
-    return rebuilt(value, exp.DataType.build(data_type, dialect=DIALECT), "map", _entries)
+    return rebuilt(value, exp.DataType.build(data_type, dialect=DIALECT), KINDS, _compared)
 
 
-def _entries(value: str, data_type: exp.DataType, depth: int) -> str:
+def _compared(value: str, data_type: exp.DataType, depth: int) -> str:
+    if data_type.is_type("variant"):
+        return said_of(value)
     each = f"x{depth}"
     pairs = zip(("key", "value"), data_type.expressions, strict=True)
-    entry = ", ".join(rebuilt(f"{each}.{part}", t, "map", _entries, depth + 1) for part, t in pairs)
+    entry = ", ".join(rebuilt(f"{each}.{part}", t, KINDS, _compared, depth + 1) for part, t in pairs)
     return f"ARRAY_SORT(TRANSFORM(MAP_ENTRIES({value}), {each} -> STRUCT({entry})))"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
+from ..algebra.equal_values import ungrouped
 from ..algebra.expressions import Expr, replace_columns
 from ..changes.accumulators import Combine
 from ..changes.falling import Falls
@@ -55,6 +56,15 @@ def equal_rows(left: str, right: str, columns: Columns) -> str:
     compared = [(n, t) for n, t in columns if t != "void"]
     sides = ((orderable(f"{row}.{quoted(n)}", t) for row in (left, right)) for n, t in compared)
     return " AND ".join(" <=> ".join(both) for both in sides) or "TRUE"
+
+
+def grouped(columns: Columns, prefix: str = "") -> tuple[str, str]:
+    """What a SELECT shows of rows that agree in all columns, NULLs equal, and what it groups them by."""
+    apart = ungrouped(dict(columns))
+    values = {n: prefix + quoted(n) for n, _ in columns}
+    shown = (f"ANY_VALUE({v}) AS {quoted(n)}" if n in apart else v for n, v in values.items())
+    by = (orderable(v, apart[n]) if n in apart else v for n, v in values.items())
+    return ", ".join(shown), ", ".join(by)
 
 
 def create_empty(target: str, columns: Columns, layout: str) -> str:
@@ -302,15 +312,16 @@ def copies_held(target: str, change: str, columns: Columns, met: str = "") -> st
     The few changed rows are what the target is probed with: an outer join that keeps them would sort all of it.
     """
     names = [n for n, _ in columns]
+    shown, by = grouped(columns, "t.")
     lost = rows_that_left(change)
     where = f"  WHERE {met}\n" if met else ""
     return (
         f"/* rows that lose copies, and how many the table holds */\n"
         f"SELECT {listed(names, 'c.')}, c.{quoted(WEIGHT)}, COALESCE(h.{quoted(COPIES)}, 0) AS {quoted(COPIES)}\n"
         f"FROM {lost} AS c LEFT JOIN (\n"
-        f"  SELECT {listed(names, 't.')}, COUNT(*) AS {quoted(COPIES)} FROM {target} AS t\n"
+        f"  SELECT {shown}, COUNT(*) AS {quoted(COPIES)} FROM {target} AS t\n"
         f"  LEFT SEMI JOIN {lost} AS l ON {equal_rows('t', 'l', columns)}\n{where}"
-        f"  GROUP BY {listed(names, 't.')}\n"
+        f"  GROUP BY {by}\n"
         f") AS h ON {equal_rows('h', 'c', columns)}"
     )
 
@@ -354,16 +365,16 @@ def merge_retractions(target: str, change: str, held: str, columns: Columns, bou
     )
 
 
-def difference(query: str, target: str, columns: Sequence[str]) -> str:
+def difference(query: str, target: str, columns: Columns) -> str:
     """What turns the target into the query's result: a net signed change."""
-    names = listed(columns)
+    names, (shown, by) = listed(n for n, _ in columns), grouped(columns)
     return (
         f"/* the query's rows less the table's */\n"
         f"WITH rows_now AS (\n{query}\n)\n"
-        f"SELECT {names}, SUM({quoted(WEIGHT)}) AS {quoted(WEIGHT)} FROM (\n"
+        f"SELECT {shown}, SUM({quoted(WEIGHT)}) AS {quoted(WEIGHT)} FROM (\n"
         f"  SELECT {names}, 1 AS {quoted(WEIGHT)} FROM rows_now\n"
         f"  UNION ALL SELECT {names}, -1 FROM {target}\n"
-        f") GROUP BY {names} HAVING SUM({quoted(WEIGHT)}) <> 0"
+        f") GROUP BY {by} HAVING SUM({quoted(WEIGHT)}) <> 0"
     )
 
 

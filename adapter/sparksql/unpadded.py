@@ -28,5 +28,6 @@ def _shown(name: str, data_type: str) -> str:
     if TEXT not in data_type:
         return value
     # Not one CAST of all that is nested: Spark 4.2 loses it, and notices (PLAN_VALIDATION_FAILED_RULE_IN_BATCH).
-    made = rebuilt(value, exp.DataType.build(data_type, dialect=DIALECT), "text", lambda v, *_: f"CAST({v} AS STRING)")
+    parsed = exp.DataType.build(data_type, dialect=DIALECT)
+    made = rebuilt(value, parsed, ("text",), lambda v, *_: f"CAST({v} AS STRING)")
     return f"{made} AS {value}"
