@@ -74,10 +74,11 @@ class Maintained:
         return sorted((tuple(r) for r in self.session.table(name).collect()), key=repr)
 
     def difference(self, name: str) -> int:
-        """Rows that the table and its query do not have in common, copies counted, both ways."""
-        table, query = f"SELECT * FROM {name}", self.models[name]
-        both = f"(({table}) EXCEPT ALL ({query})) UNION ALL (({query}) EXCEPT ALL ({table}))"
-        return int(self.sql(f"SELECT COUNT(*) FROM ({both})")[0][0])
+        """Rows that the table and its query do not have in common, copies counted: EXCEPT ALL, both ways. So Spark
+        evaluates that, counting each row with a sign; counted once, it takes half of the time."""
+        both = f"SELECT *, 1 AS `a sign` FROM {name} UNION ALL SELECT *, -1 FROM ({self.models[name]})"
+        rows = f"SELECT * EXCEPT (`a sign`), SUM(`a sign`) AS `signs` FROM ({both}) GROUP BY ALL"
+        return sum(abs(row[0]) for row in self.sql(f"SELECT `signs` FROM ({rows}) WHERE `signs` <> 0"))
 
     def missing_and_more(self, name: str, asked: SparkSession | None = None) -> Counter[tuple[Any, ...]]:
         """The same, row by row, for small tables: Spark cannot optimize EXCEPT ALL over some queries (it looks for a

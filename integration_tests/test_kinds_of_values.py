@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from dbt_spark_dynamic.commit import look
+from dbt_spark_dynamic.commit.classic import ClassicEngine
 from dbt_spark_dynamic.commit.outcome import Code
+from dbt_spark_dynamic.commit.standing import unequal_rows
 from integration_tests.conftest import DbtProject
 from integration_tests.maintained import Maintained, sql_engine
 
@@ -177,6 +179,8 @@ def test_models_read_variants(maintained: Maintained, *, by_sql: bool) -> None:
             said = SAID.get(name, "*")
             table, query = f"SELECT {said} FROM {name}", f"SELECT {said} FROM ({sql})"
             assert sorted(map(repr, maintained.sql(table))) == sorted(map(repr, maintained.sql(query))), name
+    engine = ClassicEngine(maintained.session)
+    assert all(not maintained.sql(unequal_rows(f"{maintained.schema}.{name}", "", engine)) for name in SAID)
 
 
 def test_a_variant_that_is_shown_is_appended_and_set_by_key(maintained: Maintained) -> None:

@@ -53,8 +53,8 @@ def unequal_rows(name: str, where: str, engine: Engine) -> str:
     held = print_sql(table(target.name))
     if where:
         query, held = f"SELECT * FROM (\n{query}\n) WHERE {where}", f"(SELECT * FROM {held} WHERE {where})"
-    names = [n for n, _ in entry.columns]
-    return f"SELECT * EXCEPT ({quoted(WEIGHT)}), {quoted(WEIGHT)} AS copies FROM (\n{difference(query, held, names)}\n)"
+    unequal = difference(query, held, entry.columns)
+    return f"SELECT * EXCEPT ({quoted(WEIGHT)}), {quoted(WEIGHT)} AS copies FROM (\n{unequal}\n)"
 
 
 def lags(name: str, engine: Engine) -> list[Lag]:

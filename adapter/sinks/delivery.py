@@ -140,7 +140,7 @@ def _pinned(engine: Engine, sink: Sink, found: Table, last: Delivery | None, unt
             engine.unpin(CHANGE)
     try:
         then = _as_now(engine, f"SELECT * FROM {name} VERSION AS OF {last.version}", found.columns)
-        return engine.pin(CHANGE, difference(now, f"(\n{then}\n)", names), few=False)
+        return engine.pin(CHANGE, difference(now, f"(\n{then}\n)", found.columns), few=False)
     except SqlError as error:
         raise SourceError(
             f"{found.name} can no longer say what changed since its version {last.version}, which {sink.name} has.",
