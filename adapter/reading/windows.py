@@ -8,7 +8,9 @@ from sqlglot import exp
 
 from ..algebra.expressions import Expr, column, columns
 from ..algebra.nodes import Filter, Node, Project, Window
+from ..algebra.orderable import orderable
 from ..algebra.transform import rebuild, with_children
+from ..dialect import parse_expression, print_sql
 from .aggregates import over
 from .refuse import refuse
 
@@ -81,8 +83,8 @@ def _settle(node: Node, types: Types, known: Mapping[str, str]) -> Node:
     if asked:
         found = types(Project(node.child, tuple(zip(asked, columns(asked), strict=True))))
         known = {**known, **dict(zip(asked, found, strict=True))}
-    orderable = [n for n in wanted if _orderable(known[n])]
-    calls = tuple((n, _ordered(e, orderable) if _by_place(e.tree) else e) for n, e in node.calls)
+    ranks = {n: _rank(n, known[n]) for n in wanted if _has_order(known[n])}
+    calls = tuple((n, _ordered(e, ranks) if _by_place(e.tree) else e) for n, e in node.calls)
     return Window(node.child, node.partition, calls)
 
 
@@ -101,11 +103,20 @@ def _by_rows(spec: exp.Expression) -> bool:
     return (spec.args.get("kind") or "").upper() == "ROWS"
 
 
-def _ordered(call: Expr, names: list[str]) -> Expr:
+def _rank(name: str, data_type: str) -> exp.Expression:
+    """What a column is ordered by: itself, where Spark can."""
+    value = column(name).tree
+    shown = print_sql(value)
+    told = orderable(shown, data_type)
+    return value.copy() if told == shown else parse_expression(told)
+
+
+def _ordered(call: Expr, ranks: Mapping[str, exp.Expression]) -> Expr:
     tree = call.tree.copy()
     order = tree.args.get("order") or exp.Order(expressions=[])
-    known = _ordered_by(tree)
-    more = [exp.Ordered(this=column(n).tree.copy(), nulls_first=True) for n in names if n not in known]
+    known, by = _ordered_by(tree), [o.this for o in order.expressions]
+    missing = (rank for n, rank in ranks.items() if n not in known and rank not in by)
+    more = [exp.Ordered(this=rank.copy(), nulls_first=True) for rank in missing]
     tree.set("order", exp.Order(expressions=[*order.expressions, *more]))
     return Expr.of(tree)
 
@@ -117,5 +128,5 @@ def _ordered_by(call: exp.Expression) -> set[str]:
     return {e.name for e in (*by, *(call.args.get("partition_by") or [])) if isinstance(e, exp.Column)}
 
 
-def _orderable(data_type: str) -> bool:
-    return not any(part in data_type for part in ("map<", "variant", "void", "interval"))
+def _has_order(data_type: str) -> bool:
+    return not any(part in data_type for part in ("void", "interval"))

@@ -11,13 +11,13 @@ from sqlglot import exp
 
 from ..algebra.equal_values import ungrouped
 from ..algebra.expressions import Expr, replace_columns
+from ..algebra.orderable import orderable
 from ..changes.accumulators import Combine
 from ..changes.falling import Falls
 from ..changes.newcomers import CAME, THERE, Newcomers
 from ..dialect import print_sql
 from ..names import COPIES, FALLEN, NOT_UNIQUE, OP, PRESENT, REPLACES, WEIGHT
 from ..reading.relations import Columns
-from .orderable import orderable
 
 
 def explained(why: str, query: exp.Expression) -> str:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..commit.problems import comparable
-from ..errors import ConfigError
+from ..algebra.orderable import orderable
 from ..names import PREFIX
 from ..reading.relations import Columns
 from ..sparksql.statements import listed, literal, quoted
@@ -35,30 +34,17 @@ before it, if there was one: Flink, Debezium and Canal leave it out or send it, 
 def history(changelog: str, columns: Columns, asked: History) -> str:
     """The SELECT whose result is the history. changelog: a query with these columns."""
     names = [n for n, _ in columns]
-    _check_comparable(columns, asked)
     steps = [
         ("changelog", changelog),
         ("dated", _dated(names, asked)),
         ("events", _events(columns, asked)),
     ]
     if _compares(asked):
-        steps += [("compared", _compared(names, asked)), ("versions", _versions(names, asked))]
+        steps += [("compared", _compared(columns, asked)), ("versions", _versions(columns, asked))]
     else:
         steps.append(("versions", f"SELECT *, {_next(TIME, asked)} AS {quoted(UNTIL)} FROM events"))
     ctes = ",\n".join(f"{name} AS (\n{query}\n)" for name, query in steps)
     return f"WITH {ctes}\n{_shown(names, asked)}"
-
-
-def _check_comparable(columns: Columns, asked: History) -> None:
-    types = dict(columns)
-    for name in asked.compared([n for n, _ in columns]) if asked.strategy is Strategy.CHECK else ():
-        if not comparable(types[name]):
-            raise ConfigError(
-                f"the column {name} is a {types[name]}, and values of it cannot be compared.",
-                where=asked.place,
-                remedy="leave it out of the columns that make a version: check_cols, or "
-                "track_history_except_column_list",
-            )
 
 
 def _dated(names: Sequence[str], asked: History) -> str:
@@ -108,8 +94,8 @@ def _events(columns: Columns, asked: History) -> str:
     is the last, a row that is written wins over one that ends, and greater values over smaller ones: it has to be the
     same one whatever arrives first."""
     known = {*asked.key, *asked.sequence, *asked.hidden}
-    rest = [n for n, t in columns if n not in known and comparable(t)]
-    order = [*(f"{quoted(s)} DESC" for s in asked.sequence), quoted(DELETED), *(f"{quoted(c)} DESC" for c in rest)]
+    rest = [orderable(quoted(n), t) for n, t in columns if n not in known]
+    order = [*(f"{quoted(s)} DESC" for s in asked.sequence), quoted(DELETED), *(f"{value} DESC" for value in rest)]
     last = f"ROW_NUMBER() OVER (PARTITION BY {listed(asked.key)}, {quoted(TIME)} ORDER BY {', '.join(order)})"
     return f"SELECT * FROM (SELECT *, {last} AS {quoted(LAST)} FROM dated) WHERE {quoted(LAST)} = 1"
 
@@ -126,16 +112,18 @@ def _compares(asked: History) -> bool:
     return asked.strategy is Strategy.CHECK or asked.hard_deletes is HardDeletes.NEW_RECORD
 
 
-def _compared(names: Sequence[str], asked: History) -> str:
+def _compared(columns: Columns, asked: History) -> str:
     """Each event with what the one before it was."""
     before = [f"LAG({quoted(DELETED)}) {_window(asked)} AS {quoted(WAS_DELETED)}"]
     if asked.strategy is Strategy.CHECK:
-        before.append(f"LAG({_tracked(names, asked)}) {_window(asked)} AS {quoted(WAS)}")
+        before.append(f"LAG({_tracked(columns, asked)}) {_window(asked)} AS {quoted(WAS)}")
     return f"SELECT *, {', '.join(before)} FROM events"
 
 
-def _tracked(names: Sequence[str], asked: History) -> str:
-    return f"STRUCT({listed(asked.compared(names)) or 'TRUE'})"
+def _tracked(columns: Columns, asked: History) -> str:
+    types = dict(columns)
+    values = (orderable(quoted(n), types[n]) for n in asked.compared(tuple(types)))
+    return f"STRUCT({', '.join(values) or 'TRUE'})"
 
 
 def _carried(names: Sequence[str], asked: History) -> list[str]:
@@ -143,10 +131,10 @@ def _carried(names: Sequence[str], asked: History) -> list[str]:
     return [c for c in asked.values(names) if c not in asked.key]
 
 
-def _versions(names: Sequence[str], asked: History) -> str:
+def _versions(columns: Columns, asked: History) -> str:
     """The events that begin a version, or end the row, each with the time of the next of them."""
-    begins = _begins(names, asked)
-    carried = _carried(names, asked) if asked.hard_deletes is HardDeletes.NEW_RECORD else ()
+    begins = _begins(columns, asked)
+    carried = _carried([n for n, _ in columns], asked) if asked.hard_deletes is HardDeletes.NEW_RECORD else ()
     before = f", LAG(STRUCT({listed(carried)})) {_window(asked)} AS {quoted(FORMER)}" if carried else ""
     if not asked.untracked_in_place:
         until = f"{_next(TIME, asked)} AS {quoted(UNTIL)}"
@@ -164,11 +152,11 @@ def _versions(names: Sequence[str], asked: History) -> str:
     )
 
 
-def _begins(names: Sequence[str], asked: History) -> str:
+def _begins(columns: Columns, asked: History) -> str:
     fresh = f"COALESCE({quoted(WAS_DELETED)}, TRUE)"
     other = "TRUE"
     if asked.strategy is Strategy.CHECK:
-        other = f"({fresh} OR NOT {_tracked(names, asked)} <=> {quoted(WAS)})"
+        other = f"({fresh} OR NOT {_tracked(columns, asked)} <=> {quoted(WAS)})"
     return f"CASE WHEN {quoted(DELETED)} THEN NOT {fresh} ELSE {other} END"
 
 

@@ -31,7 +31,7 @@ from ..names import OPERATION, OPERATION_TIME, PREFIX, WEIGHT
 from ..reading.relations import Columns
 from ..sparksql.reads import ARRIVED, Span, table
 from ..sparksql.render import Renderer
-from ..sparksql.statements import equal, listed, literal, quoted
+from ..sparksql.statements import equal, grouped, listed, literal, quoted
 from .adoption import Adopted
 from .options import Changelog, LateEvents
 from .time_travel import not_one_table, oldest_known, rows_at
@@ -205,10 +205,10 @@ class Journal(Refresh):
         rows = print_sql(Renderer(changed).query(_with_feed(self.model.node)), pretty=True)
         arrived = ", ".join(literal(a) for a in ARRIVED)
         weight = f"SUM(CASE WHEN {quoted(FEED[0])} IN ({arrived}) THEN 1 ELSE -1 END)"
-        names, time = listed(self._names), quoted(FEED[1])
+        (shown, by), time = grouped(self.model.columns), quoted(FEED[1])
         return (
-            f"SELECT {names}, {weight} AS {quoted(WEIGHT)}, {time} AS {quoted(OPERATION_TIME)}\n"
-            f"FROM (\n{rows}\n) GROUP BY {names}, {time} HAVING {weight} <> 0"
+            f"SELECT {shown}, {weight} AS {quoted(WEIGHT)}, {time} AS {quoted(OPERATION_TIME)}\n"
+            f"FROM (\n{rows}\n) GROUP BY {by}, {time} HAVING {weight} <> 0"
         )
 
     def _plan(self, work: Incremental) -> ChangePlan:

@@ -7,9 +7,9 @@ import re
 
 from sqlglot import exp
 
-from ..algebra.equal_values import said_of
-from ..algebra.nested import rebuilt
 from ..dialect import DIALECT
+from .equal_values import said_of
+from .nested import rebuilt
 
 KINDS = ("map", "variant")
 
