@@ -221,13 +221,24 @@ def test_rows_of_equal_rank_differ_in_what_spark_does_not_order(maintained: Main
     for name, sql in (("first", first), ("last", last)):
         maintained.refresh(name, sql=sql)
     shown = "TO_JSON(v), m['x'], m['y']"
-    for row in rows[1:]:
-        maintained.sql(f"INSERT INTO t SELECT {row}")
-        for name in ("first", "last"):
+    for statement in (
+        *(f"INSERT INTO t SELECT {row}" for row in rows[1:]),
+        "DELETE FROM t WHERE m['y'] = 1",
+        """UPDATE t SET v = PARSE_JSON('{"a": 9}') WHERE m['x'] = 2 AND v:a::int = 1""",
+        "INSERT INTO t SELECT * FROM t",
+        """INSERT INTO t SELECT 1, 2, v, m FROM t WHERE v:a::int = 9 LIMIT 1""",
+    ):
+        maintained.sql(statement)
+        for name in ("last", "first"):
             assert maintained.refresh(name).code is Code.INCREMENTAL
+            if name == "first":
+                assert not any("`t` VERSION AS OF" in s for s in maintained.statements), statement
             maintained.refresh(f"{name}_anew", sql=maintained.models[name], full_refresh=True)
             asked = f"SELECT {shown} FROM {name}"
-            assert maintained.sql(asked) == maintained.sql(f"{asked}_anew")
+            assert maintained.sql(asked) == maintained.sql(f"{asked}_anew"), statement
+    assert [tuple(r) for r in maintained.sql(f"SELECT {shown} FROM first")] == [('{"a":9}', 2, None)]
+    maintained.sql("DELETE FROM t WHERE at = 2")
+    assert maintained.refresh("first").technique == "keyed"
     assert [tuple(r) for r in maintained.sql(f"SELECT {shown} FROM first")] == [('{"a":1}', 1, 0)]
 
 

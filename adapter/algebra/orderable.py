@@ -7,7 +7,7 @@ import re
 
 from sqlglot import exp
 
-from ..dialect import DIALECT
+from ..dialect import DIALECT, parse_expression, print_sql
 from .equal_values import said_of
 from .nested import rebuilt
 
@@ -21,6 +21,13 @@ def orderable(value: str, data_type: str) -> str:
     if ONE.search(data_type) is None:
         return value
     return rebuilt(value, exp.DataType.build(data_type, dialect=DIALECT), KINDS, _compared)
+
+
+def ranked(value: exp.Expression, data_type: str) -> exp.Expression:
+    """The same of an expression that is parsed: what it is compared and ordered by."""
+    if ONE.search(data_type) is None:
+        return value.copy()
+    return parse_expression(orderable(print_sql(value), data_type))
 
 
 def _compared(value: str, data_type: exp.DataType, depth: int) -> str:

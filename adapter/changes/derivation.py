@@ -177,18 +177,24 @@ def net(signed: Node, types: Mapping[str, str] | None = None) -> Node:
     types: of the columns, as far as they are known, in lower case. Of others, equal rows count as the same."""
     weight = column(WEIGHT).tree
     names = tuple(c for c in signed.columns if c != WEIGHT)
-    several = of_several(names, types or {})
-    groups, values = list(passed(tuple(c for c in names if c not in several))), []
+    summed = together(signed, names, ((WEIGHT, Expr.of(exp.Sum(this=weight.copy()))),), types or {})
+    return Filter(summed, Expr.of(exp.NEQ(this=weight.copy(), expression=exp.Literal.number(0))))
+
+
+def together(
+    rows: Node, names: tuple[str, ...], values: tuple[tuple[str, Expr], ...], types: Mapping[str, str]
+) -> Node:
+    """One row for those that are the same in some columns, with aggregates of them. types: as in `net`."""
+    several = of_several(names, types)
+    groups, shown = list(passed(tuple(c for c in names if c not in several))), []
     for c, data_type in several.items():
         value = column(c).tree
         for by in told_by(value, data_type):
-            taken = {n.lower() for n in (*names, *dict(groups))}
+            taken = {n.lower() for n in (*rows.columns, *dict(groups))}
             groups.append((free_name(KEY.format(len(groups)), taken), Expr.of(by)))
-        values.append((c, Expr.of(exp.AnyValue(this=value.copy()))))
-    summed: Node = Aggregate(signed, tuple(groups), (*values, (WEIGHT, Expr.of(exp.Sum(this=weight.copy())))))
-    if several:
-        summed = Project(summed, passed((*names, WEIGHT)))
-    return Filter(summed, Expr.of(exp.NEQ(this=weight.copy(), expression=exp.Literal.number(0))))
+        shown.append((c, Expr.of(exp.AnyValue(this=value.copy()))))
+    grouped = Aggregate(rows, tuple(groups), (*shown, *values))
+    return Project(grouped, passed((*names, *dict(values)))) if several else grouped
 
 
 def distinct(node: Node) -> Node:

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Node, expressions, scans, walk
+from ..algebra.orderable import ranked
 from ..dialect import DIALECT
 from ..reading.functions import spark_name
 from .column_types import Types, type_of
@@ -41,9 +42,19 @@ def _tells(node: Node, e: Expr, types: Types) -> bool:
     for read in e.tree.find_all(exp.Column):
         for child in node.children:
             found = type_of(child, column(read.name), types) if read.name in child.column_set else None
-            if found is not None and MAP in found and _is_told(read, exp.DataType.build(found, dialect=DIALECT)):
+            if found is None or MAP not in found or _is_ranked(read, found):
+                continue
+            if _is_told(read, exp.DataType.build(found, dialect=DIALECT)):
                 return True
     return False
+
+
+def _is_ranked(read: exp.Column, data_type: str) -> bool:
+    """Whether it is read as what it is compared by, which is the same in any order."""
+    by, part = ranked(read, data_type), read.parent
+    while part is not None and part != by:
+        part = part.parent
+    return part is not None
 
 
 def _is_told(value: exp.Expression, data_type: exp.DataType | None) -> bool:

@@ -9,13 +9,14 @@ Names in the conditions: CAME for the columns of the row that came, THERE for th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from ..algebra.expressions import Expr, column
 from ..algebra.nodes import Node
+from ..algebra.orderable import ranked
 
 CAME, THERE = "came_{}", "there_{}"
 """The columns of the model, in order."""
@@ -31,16 +32,20 @@ class Newcomers:
     falls: Expr | None
 
 
-def newcomers(rows: Node, key: tuple[str, ...], order: Sequence[exp.Ordered]) -> Newcomers:
+def newcomers(rows: Node, key: tuple[str, ...], order: Sequence[exp.Ordered], types: Mapping[str, str]) -> Newcomers:
     """key: the columns of the partition; order: of its rows, over columns of the model, as far as the table shows
-    it."""
+    it; types: of the columns of the model."""
     came, there = ({c: column(name.format(i)) for i, c in enumerate(rows.columns)} for name in (CAME, THERE))
     compared = [(Expr.of(o.this).substitute(came).tree, Expr.of(o.this).substitute(there).tree) for o in order]
     level = [_equal(*both) for both in compared]
     ahead = [_stands_before(*both, o) for both, o in zip(compared, order, strict=True)]
     before = (exp.and_(*level[:i], this) for i, this in enumerate(ahead))
-    shown = {*key, *(o.this.name for o in order if isinstance(o.this, exp.Column))}
-    others = [_equal(came[c].tree, there[c].tree) for c in rows.columns if c not in shown]
+    by = [o.this for o in order]
+    others = [
+        _equal(*(ranked(side[c].tree, types[c]) for side in (came, there)))
+        for c in rows.columns
+        if c not in key and ranked(column(c).tree, types[c]) not in by
+    ]
     falls = Expr.of(exp.and_(*level, exp.not_(exp.and_(*others)))) if others else None
     return Newcomers(rows, Expr.of(exp.or_(*before)), falls)
 

@@ -19,7 +19,6 @@ Relations of a plan by this law name their columns by position, so that no name 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -45,7 +44,7 @@ from ..names import WEIGHT
 from .additive import Own
 from .change_plan import ChangePlan, Shape
 from .column_types import types_of
-from .derivation import CHANGE, KEY, ROWS, Binding, Derivation, at, distinct, is_nothing, net, passed
+from .derivation import CHANGE, KEY, ROWS, Binding, Derivation, at, distinct, is_nothing, net, passed, together
 from .differentiate import change
 from .newcomers import newcomers
 from .restrict import restrict
@@ -58,9 +57,6 @@ AGAIN = "partitions that are computed again"
 
 CELL = "cell_{}"
 """The columns of a row, in order."""
-
-INCOMPARABLE = re.compile(r"\b(map|variant|interval)\b")
-"""Types by whose values rows cannot be put together."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +205,8 @@ def _restored(ranked: Node, shown: Mapping[str, Expr]) -> dict[str, Expr]:
     return found
 
 
-def _change(window: Window, d: Derivation) -> Change | None:
+def _change(ranking: Ranking, own: Own, d: Derivation) -> Change | None:
+    window = ranking.window
     changed = simplify(change(window.child, d))
     if is_nothing(changed):
         return None
@@ -217,7 +214,8 @@ def _change(window: Window, d: Derivation) -> Change | None:
         return Change(changed, *found)
     keys, cells = _named(KEY, window.partition), _named(CELL, window.child.columns)
     given = (*zip(keys, window.partition, strict=True), *zip(cells, columns(window.child.columns), strict=True))
-    rows = Project(net(changed, types_of(window.child, d.types)), (*given, (WEIGHT, column(WEIGHT))))
+    shown = {n.lower(): own.types[e.column] for n, e in ranking.restored.items() if e.column is not None}
+    rows = Project(net(changed, {**types_of(window.child, d.types), **shown}), (*given, (WEIGHT, column(WEIGHT))))
     named = d.keys(rows, "net change of the rows that are ranked", "ranked_change")
     cut = tuple(zip(window.child.columns, columns(cells), strict=True))
     return Change(Project(named, (*cut, (WEIGHT, column(WEIGHT)))), named, keys)
@@ -257,9 +255,9 @@ OWN_ROW, CAME, LEFT = "own", "came", "went"
 
 def _upserted(model: Node, ranking: Ranking, own: Own, key: tuple[str, ...], d: Derivation) -> ChangePlan | None:
     order = _shown_order(ranking)
-    if not order or any(INCOMPARABLE.search(t.lower()) for t in own.types.values()):
+    if not order:
         return None
-    changed = _change(ranking.window, d)
+    changed = _change(ranking, own, d)
     if changed is None:
         return None
     cells = _named(CELL, model.columns)
@@ -271,7 +269,8 @@ def _upserted(model: Node, ranking: Ranking, own: Own, key: tuple[str, ...], d: 
         (ranking.over(_of_sign(changed, "<", ranking)), LEFT),
     )
     rows = UnionAll(tuple(_counted(side, model.columns, cells, as_) for side, as_ in sides))
-    summed = Aggregate(rows, passed(cells), tuple((n, _sum(n)) for n in (OWN_ROW, CAME, LEFT)))
+    types = {cell: own.types[name] for name, cell in zip(model.columns, cells, strict=True)}
+    summed = together(rows, cells, tuple((n, _sum(n)) for n in (OWN_ROW, CAME, LEFT)), types)
     ordered = [_ordered(o, by) for o in order]
     upto = {n: f"{n}_upto" for n in (OWN_ROW, CAME, LEFT)}
     counted = Window(summed, partition, tuple((upto[n], _over(_sum(n), partition, ordered)) for n in upto))
@@ -289,7 +288,7 @@ def _upserted(model: Node, ranking: Ranking, own: Own, key: tuple[str, ...], d: 
     result = Binding(ROWS, UnionAll((told, again)), "the first rows of those partitions now")
     # A MERGE has nothing to set in rows that are their key, and finds no VOID by another.
     is_told = set(model.columns) > set(key) and "void" not in own.types.values()
-    came = newcomers(sides[1][0], key, order) if is_told and d.only_grows(ranking.ranked) else None
+    came = newcomers(sides[1][0], key, order, own.types) if is_told and d.only_grows(ranking.ranked) else None
     return ChangePlan((), (), result, Shape.UPSERT, key, first, falling=falling, newcomers=came)
 
 
@@ -324,7 +323,7 @@ COPIES_NOW = "copies"
 
 def _signed(ranking: Ranking, own: Own, key: tuple[str, ...] | None, d: Derivation) -> ChangePlan | None:
     window, names, n = ranking.window, ranking.ranked.columns, ranking.most
-    changed = _change(window, d)
+    changed = _change(ranking, own, d)
     if changed is None:
         return None
     cells, keys = _named(CELL, names), _named(KEY, window.partition)

@@ -304,7 +304,7 @@ def may_be_kept(seen: Seen, engine: Engine) -> Partials | None:
     if adds_up(model.node, own) or not any(is_large(seen.catalog.tables[name]) for name in model.sources):
         return None
     found = worth_keeping(model.node, engine, position.rows)
-    if found is None or (found.key is None and not all(problems.countable(t) for _, t in model.columns)):
+    if found is None:
         return None
     held = replace(seen, partials=found).held
     return None if held is not None and held.rows is None else found

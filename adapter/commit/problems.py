@@ -25,6 +25,8 @@ UNORDERED = ("INVALID_ORDERING_TYPE", "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE", 
 UNPLANNED = r"key not found: \S+#\d+|PLAN_VALIDATION_FAILED|INTERNAL_ERROR_ATTRIBUTE_NOT_FOUND"
 """What Spark says where its optimizer has made a plan that it cannot go on with."""
 
+INCOMPARABLE = re.compile(r"\b(map|variant|interval)\b", re.IGNORECASE)
+
 UNSTORABLE = frozenset(" ,;{}()\n\t=")
 """What Delta has in no name of a column, unless the table maps names."""
 
@@ -377,18 +379,9 @@ def is_unplanned(error: SqlError) -> bool:
     return re.search(UNPLANNED, str(error)) is not None
 
 
-def countable(data_type: str) -> bool:
-    """Whether rows with values of a type can be told apart, and so counted."""
-    return not _has(data_type, "interval")
-
-
 def comparable(data_type: str) -> bool:
     """Whether values of a type can be compared, so that rows of it can be matched."""
-    return countable(data_type) and not _has(data_type, "map|variant")
-
-
-def _has(data_type: str, kinds: str) -> bool:
-    return re.search(rf"\b({kinds})\b", data_type.lower().replace("<", " ")) is not None
+    return INCOMPARABLE.search(data_type) is None
 
 
 def _sample(rows: list[tuple[Any, ...]]) -> str:

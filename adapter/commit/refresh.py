@@ -290,8 +290,8 @@ class Refresh:
 
     def _recompute(self, entry: Entry, reason: str) -> Outcome:
         """The whole query again, applied as a difference, so that readers of the table's feed see only real changes."""
-        if not all(self._can_be_told(n, t) for n, t in self.model.columns):
-            return self._create(f"{reason}, and a column that cannot be compared rules out a difference")
+        if not all(problems.comparable(t) for n, t in self.model.columns if n in (self.key or ())):
+            return self._create(f"{reason}, and a key that cannot be compared rules out a difference")
         new = self._entry(RECOMPUTE, reason, entry.generation, entry.sequence + 1, self._base(), None)
         try:
             applied = self._applier(new).difference(self._query())
@@ -300,10 +300,6 @@ class Refresh:
                 raise
             return self._rewrite(entry, reason)
         return self._outcome(Code.RECOMPUTE, new, entry, applied, None)
-
-    def _can_be_told(self, name: str, data_type: str) -> bool:
-        """Whether a difference can be told by a column: rows are counted, and those of a key are looked up."""
-        return problems.comparable(data_type) if name in (self.key or ()) else problems.countable(data_type)
 
     def _anew(self, entry: Entry, reason: str, changes: Mapping[str, Change]) -> Outcome:
         """The table written anew because that takes less than bringing it up to these changes. If these are few, it is

@@ -8,9 +8,8 @@ from sqlglot import exp
 
 from ..algebra.expressions import Expr, column, columns
 from ..algebra.nodes import Filter, Node, Project, Window
-from ..algebra.orderable import orderable
+from ..algebra.orderable import ranked
 from ..algebra.transform import rebuild, with_children
-from ..dialect import parse_expression, print_sql
 from .aggregates import over
 from .refuse import refuse
 
@@ -83,7 +82,7 @@ def _settle(node: Node, types: Types, known: Mapping[str, str]) -> Node:
     if asked:
         found = types(Project(node.child, tuple(zip(asked, columns(asked), strict=True))))
         known = {**known, **dict(zip(asked, found, strict=True))}
-    ranks = {n: _rank(n, known[n]) for n in wanted if _has_order(known[n])}
+    ranks = {n: ranked(column(n).tree, known[n]) for n in wanted if _has_order(known[n])}
     calls = tuple((n, _ordered(e, ranks) if _by_place(e.tree) else e) for n, e in node.calls)
     return Window(node.child, node.partition, calls)
 
@@ -101,14 +100,6 @@ def _by_place(call: exp.Expression) -> bool:
 
 def _by_rows(spec: exp.Expression) -> bool:
     return (spec.args.get("kind") or "").upper() == "ROWS"
-
-
-def _rank(name: str, data_type: str) -> exp.Expression:
-    """What a column is ordered by: itself, where Spark can."""
-    value = column(name).tree
-    shown = print_sql(value)
-    told = orderable(shown, data_type)
-    return value.copy() if told == shown else parse_expression(told)
 
 
 def _ordered(call: Expr, ranks: Mapping[str, exp.Expression]) -> Expr:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 
-from dbt_spark_dynamic.algebra.expressions import Expr
-from dbt_spark_dynamic.algebra.nodes import Filter, Node, Project, Scan
+from dbt_spark_dynamic.algebra.expressions import Expr, column
+from dbt_spark_dynamic.algebra.nodes import Filter, Node, Project, Scan, Window
+from dbt_spark_dynamic.algebra.orderable import ranked
 from dbt_spark_dynamic.changes.map_order import shows_order
 from dbt_spark_dynamic.dialect import parse_expression
 
@@ -46,6 +48,16 @@ def test_order_is_shown(expression: str) -> None:
 @pytest.mark.parametrize("expression", NOT_SHOWN.split("; "))
 def test_order_is_not_shown(expression: str) -> None:
     assert not shows_order(shown(expression), TYPES)
+
+
+@pytest.mark.parametrize("name", ["m", "s", "a", "o"])
+def test_rows_of_equal_rank_do_not_show_it(name: str) -> None:
+    by = ranked(column(name).tree, TYPES["t"][name])
+    order = exp.Order(expressions=[exp.Ordered(this=e, nulls_first=True) for e in (column("k").tree.copy(), by)])
+    placed = Window(ROWS, (), (("place", Expr.of(exp.Window(this=exp.RowNumber(), order=order))),))
+    assert not shows_order(placed, TYPES)
+    told = Project(placed, (("shown", Expr.of(parse_expression(f"TO_JSON({name})"))),))
+    assert shows_order(told, TYPES) == {"t"}
 
 
 def test_a_map_is_followed_under_other_names() -> None:

@@ -70,6 +70,7 @@ def _is_true(condition: exp.Expression, came: Row, there: Row) -> bool:
 
 
 ROWS = Scan("s.a", "a", (("key", "k"), ("at", "x"), ("said", "y")))
+TYPES = dict.fromkeys(ROWS.columns, "int")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ ROWS = Scan("s.a", "a", (("key", "k"), ("at", "x"), ("said", "y")))
 )
 def test_which_of_two_is_first(order: str, came: int | None, there: int | None, expected: str) -> None:
     """As Spark orders NULLs where nobody says how."""
-    told = newcomers(ROWS, ("key",), ordered_by(order))
+    told = newcomers(ROWS, ("key",), ordered_by(order), TYPES)
     assert told.falls is not None
     wins, falls = (_is_true(c.tree, (0, came, "a"), (0, there, "b")) for c in (told.wins, told.falls))
     assert (wins, falls) == (expected == "wins", expected == "falls")
@@ -102,7 +103,11 @@ def test_which_of_two_is_first(order: str, came: int | None, there: int | None, 
 
 
 def test_rows_that_show_all_they_are_ordered_by_are_never_level_and_others() -> None:
-    assert newcomers(ROWS, ("key",), ordered_by("at, said")).falls is None
+    assert newcomers(ROWS, ("key",), ordered_by("at, said"), TYPES).falls is None
+    payload = {**TYPES, "said": "variant"}
+    assert newcomers(ROWS, ("key",), ordered_by("at"), payload).falls is not None
+    ranked = ordered_by("at, STRUCT(TO_JSON(said), SCHEMA_OF_VARIANT(said))")
+    assert newcomers(ROWS, ("key",), ranked, payload).falls is None
 
 
 def ordered_by(order: str) -> list[exp.Ordered]:
