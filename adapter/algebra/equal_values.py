@@ -31,8 +31,8 @@ def of_several(columns: Iterable[str], types: Mapping[str, str]) -> dict[str, st
 
 
 def ungrouped(types: Mapping[str, str]) -> Mapping[str, str]:
-    """Of columns with their types, those that GROUP BY does not take."""
-    return {c: t for c, t in types.items() if VARIANT.search(t)}
+    """Of columns with their types, those that GROUP BY does not take, in lower case."""
+    return {c.lower(): t for c, t in types.items() if VARIANT.search(t)}
 
 
 def told_by(value: exp.Expression, data_type: str) -> tuple[exp.Expression, ...]:

@@ -13,19 +13,20 @@ from .nested import rebuilt
 
 KINDS = ("map", "variant")
 
-ONE = re.compile(rf"\b({'|'.join(KINDS)})\b", re.IGNORECASE)
+UNCOMPARED = re.compile(rf"\b({'|'.join(KINDS)})\b", re.IGNORECASE)
+"""In the name of a type, also of one that is nested in another."""
 
 
 def orderable(value: str, data_type: str) -> str:
     """An expression that is equal for equal values, and for no others. value: an expression of that type."""
-    if ONE.search(data_type) is None:
+    if UNCOMPARED.search(data_type) is None:
         return value
     return rebuilt(value, exp.DataType.build(data_type, dialect=DIALECT), KINDS, _compared)
 
 
 def ranked(value: exp.Expression, data_type: str) -> exp.Expression:
     """The same of an expression that is parsed: what it is compared and ordered by."""
-    if ONE.search(data_type) is None:
+    if UNCOMPARED.search(data_type) is None:
         return value.copy()
     return parse_expression(orderable(print_sql(value), data_type))
 

@@ -28,6 +28,7 @@ from ..algebra.emission import (
     until_due,
     without_emission,
 )
+from ..algebra.equal_values import ungrouped
 from ..algebra.expressions import Expr, column, columns, conjunction
 from ..algebra.nodes import Aggregate, Filter, Join, Named, Node, Project, Scan, Semi, Time, UnionAll
 from ..algebra.prune import narrow
@@ -76,8 +77,9 @@ def emitted_plan(
     exprs = columns(timing.columns)
     now = restrict(work.bounded(at(model, Time.AFTER), emission.stop), exprs, results)
     held = restrict(work.held(model.columns), exprs, results)
-    signed = UnionAll((with_weight(now, ONE), with_weight(held, MINUS_ONE)))
-    result = Binding(CHANGE, net(tidy(signed)), "what is made of them now (+), and what the table holds of them (-)")
+    signed = tidy(UnionAll((with_weight(now, ONE), with_weight(held, MINUS_ONE))))
+    why = "what is made of them now (+), and what the table holds of them (-)"
+    result = Binding(CHANGE, net(signed, ungrouped(own.types)), why)
     return ChangePlan((), (), result, Shape.SIGNED, key, None, too_late=work.too_late())
 
 

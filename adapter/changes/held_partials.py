@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from ..algebra.equal_values import ungrouped
 from ..algebra.expressions import Expr, cast, column
 from ..algebra.nodes import Aggregate, Filter, Join, JoinKind, Named, Node, Project, Time, UnionAll, Unit
 from .accumulators import Combine, reference, zero
@@ -63,7 +64,7 @@ def maintained_by(
             falls_easily=groups.falls_easily, partials=p, touched=first,
         )  # fmt: skip
     there = own.read(tuple((name, name) for name in made.columns))
-    both = net(UnionAll((with_weight(made, ONE), with_weight(there, MINUS_ONE))))
+    both = net(UnionAll((with_weight(made, ONE), with_weight(there, MINUS_ONE))), ungrouped(own.types))
     result = Binding(CHANGE, both, "what is made of all groups now, less what the table has")
     return ChangePlan(
         (), (), result, Shape.SIGNED, key, None, falling=groups.falling, falls_easily=groups.falls_easily,

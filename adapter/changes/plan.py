@@ -89,7 +89,7 @@ def plan(
     elif by_key and key and _keyed(model, key):
         plan_ = _upsert(model, key, d, tidy)
     else:
-        signed = net(tidy(change(model, d)), ungrouped({c.lower(): t for c, t in (shown or {}).items()}))
+        signed = net(tidy(change(model, d)), ungrouped(shown or {}))
         result = Binding(CHANGE, signed, "net change of the result")
         plan_ = ChangePlan((), (), result, Shape.SIGNED, key, None)
     return check(_gathered(plan_, d, tidy))

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from ..algebra.equal_values import ungrouped
 from ..algebra.expressions import Expr, cast, column, columns, integer
 from ..algebra.nodes import (
     Aggregate,
@@ -361,7 +362,7 @@ def _signed(ranking: Ranking, own: Own, key: tuple[str, ...] | None, d: Derivati
     again = ranking.above(restrict(at(window, Time.AFTER), window.partition or (integer(1),), falling))
     new = Project(again, (*passed(again.columns), (WEIGHT, integer(1))))
     told = _in_places(ranking, known, by) if _shows_place(ranking) else _by_copies(ranking, known, by)
-    result = Binding(CHANGE, net(UnionAll((*told, new))), "net change of the first rows")
+    result = Binding(CHANGE, net(UnionAll((*told, new)), ungrouped(own.types)), "net change of the first rows")
     return ChangePlan((), (), result, Shape.SIGNED, key, None, falling=falling, moved=changed.named)
 
 

@@ -60,10 +60,11 @@ def equal_rows(left: str, right: str, columns: Columns) -> str:
 
 def grouped(columns: Columns, prefix: str = "") -> tuple[str, str]:
     """What a SELECT shows of rows that agree in all columns, NULLs equal, and what it groups them by."""
-    apart = ungrouped(dict(columns))
-    values = {n: prefix + quoted(n) for n, _ in columns}
-    shown = (f"ANY_VALUE({v}) AS {quoted(n)}" if n in apart else v for n, v in values.items())
-    by = (orderable(v, apart[n]) if n in apart else v for n, v in values.items())
+    apart, shown, by = ungrouped(dict(columns)), [], []
+    for name, data_type in columns:
+        value, told = prefix + quoted(name), name.lower() in apart
+        shown.append(f"ANY_VALUE({value}) AS {quoted(name)}" if told else value)
+        by.append(orderable(value, data_type) if told else value)
     return ", ".join(shown), ", ".join(by)
 
 
