@@ -12,6 +12,7 @@ from sqlglot import exp
 from dbt_spark_dynamic.algebra.evaluate import Bag, Row, Table, evaluate, value
 from dbt_spark_dynamic.algebra.expressions import Expr, column
 from dbt_spark_dynamic.algebra.nodes import Filter, Node, Project, Scan, Window
+from dbt_spark_dynamic.algebra.orderable import ranked
 from dbt_spark_dynamic.changes.additive import Own
 from dbt_spark_dynamic.changes.newcomers import CAME, THERE, Newcomers, newcomers
 from dbt_spark_dynamic.changes.plan import plan
@@ -106,8 +107,8 @@ def test_rows_that_show_all_they_are_ordered_by_are_never_level_and_others() -> 
     assert newcomers(ROWS, ("key",), ordered_by("at, said"), TYPES).falls is None
     payload = {**TYPES, "said": "variant"}
     assert newcomers(ROWS, ("key",), ordered_by("at"), payload).falls is not None
-    ranked = ordered_by("at, STRUCT(TO_JSON(said), SCHEMA_OF_VARIANT(said))")
-    assert newcomers(ROWS, ("key",), ranked, payload).falls is None
+    said = exp.Ordered(this=ranked(column("said").tree, "variant"), nulls_first=True)
+    assert newcomers(ROWS, ("key",), [*ordered_by("at"), said], payload).falls is None
 
 
 def ordered_by(order: str) -> list[exp.Ordered]:
