@@ -40,12 +40,9 @@ def newcomers(rows: Node, key: tuple[str, ...], order: Sequence[exp.Ordered], ty
     level = [_equal(*both) for both in compared]
     ahead = [_stands_before(*both, o) for both, o in zip(compared, order, strict=True)]
     before = (exp.and_(*level[:i], this) for i, this in enumerate(ahead))
-    by = [o.this for o in order]
-    others = [
-        _equal(*(ranked(side[c].tree, types[c]) for side in (came, there)))
-        for c in rows.columns
-        if c not in key and ranked(column(c).tree, types[c]) not in by
-    ]
+    told = [[ranked(side[c].tree, types[c]) for side in (came, there)] for c in rows.columns if c not in key]
+    ordered = {Expr.of(one) for one, _ in compared}
+    others = [_equal(*both) for both in told if Expr.of(both[0]) not in ordered]
     falls = Expr.of(exp.and_(*level, exp.not_(exp.and_(*others)))) if others else None
     return Newcomers(rows, Expr.of(exp.or_(*before)), falls)
 
