@@ -167,7 +167,7 @@ class Maintained:
 
     def differences(self) -> list[tuple]:
         """Rows by which the table is not its query evaluated from scratch, each with how many copies are missing."""
-        return self._duck.rows(difference(self._sql, TARGET, [name for name, _ in self.model.columns]))
+        return self._duck.rows(difference(self._sql, TARGET, self.model.columns))
 
 
 def _unused(sql: str) -> None:
